@@ -29,8 +29,7 @@ Lock LockOf(const Files& files);
 std::string FormatLock(const Lock& lock);
 absl::StatusOr<Lock> ParseLock(absl::string_view text);
 
-// Returns a line for each version that was changed or removed, or is not locked. Empty if the locks
-// are equal.
+// Returns a line for each version that was changed or removed, or is not locked.
 std::vector<std::string> Differences(const Lock& locked, const Lock& current);
 
 // Returns `locked` with new versions added. Returns FAILED_PRECONDITION with the differences if a

@@ -1,6 +1,5 @@
 // Hostile and faulty clients of the C interface: cancelled and late calls, calls for the wrong node
-// and from within the log; null, huge or malformed arguments; stale or forged handles; many
-// threads.
+// and from within the log; null, huge or malformed arguments; stale or forged handles; threads.
 #include <gmock/gmock.h>
 
 #include <algorithm>

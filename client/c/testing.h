@@ -59,8 +59,8 @@ inline std::string Take(csi_proxy_bytes* bytes) {
   return taken;
 }
 
-// Returns the value of outputs before a call. The call must overwrite the value, and neither read
-// nor free its memory.
+// Returns the value of outputs before a call. The call must overwrite it, not read or free its
+// memory.
 inline csi_proxy_bytes Unowned() {
   static uint8_t byte = 1;
   return {&byte, 1};

@@ -62,8 +62,7 @@ absl::StatusOr<Choice> Choose(const ClientOptions& options) {
     return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", pipe)};
   }
   const absl::Status may = embedded_backend.load()->may_be_chosen();
-  // This process may not manage storage. Its calls go to the service, and fail if no service
-  // answers.
+  // This process may not manage storage. Its calls go to the service, or fail without one.
   if (!may.ok() && remote_backend != nullptr) {
     return Choice{Mode::kRemote, std::string(may.message())};
   }

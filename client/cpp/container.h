@@ -23,8 +23,7 @@ struct ContainerSigns {
   std::string user_sid;
 };
 
-// Returns FAILED_PRECONDITION, naming the way to embed nevertheless, if a sign is present or
-// unknown.
+// Returns FAILED_PRECONDITION, naming the way to embed anyway, if a sign is present or unknown.
 inline absl::Status CheckOutsideContainers(const ContainerSigns& signs) {
   constexpr char kHowToEmbed[] =
       "; to embed nevertheless, set CSI_PROXY_MODE=embedded or request that mode in the program";

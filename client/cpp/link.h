@@ -23,8 +23,8 @@
 
 namespace csi_proxy::client {
 
-// Returns a deadline in gRPC's form: a time of the wall clock. gRPC immediately converts it to its
-// own steady clock.
+// Returns a deadline in gRPC's form: a time of the wall clock. gRPC immediately converts it to a
+// steady clock.
 std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline);
 
 // A call under way. It may outlive its caller's wait: gRPC 1.51 cannot end a call, by deadline or

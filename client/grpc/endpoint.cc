@@ -69,8 +69,7 @@ class Endpoint final : public grpc_endpoint {
     vtable = &kVtable;
   }
 
-  // Returns a function that shuts the endpoint down. The function keeps the endpoint until its own
-  // destruction.
+  // Returns a function that shuts the endpoint down. The function owns a reference.
   std::function<void()> Closer() {
     Ref();
     const std::shared_ptr<Endpoint> kept(this, [](Endpoint* self) { self->Unref(); });
@@ -84,8 +83,7 @@ class Endpoint final : public grpc_endpoint {
 
   ~Endpoint() { NotifyClosed(); }
 
-  // Reports the end early, because gRPC keeps a broken connection's endpoint as long as the
-  // channel.
+  // Reports the end early: gRPC keeps a broken connection's endpoint as long as the channel.
   void NotifyClosed() {
     if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }
@@ -150,8 +148,7 @@ class Endpoint final : public grpc_endpoint {
       pieces.push_back(read);
     } else if (!connection_.watcher->Read(read, &pieces)) {
       error = ERROR_INVALID_DATA;
-      // Otherwise a write that the client does not read would keep gRPC from closing the
-      // connection.
+      // Otherwise an unread write would keep gRPC from closing the connection.
       connection_.stream->Disconnect();
       Shutdown();
     }

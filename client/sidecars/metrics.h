@@ -1,6 +1,5 @@
 // The metrics of csi-lib-utils, with livenessprobe's names
-// (https://github.com/kubernetes-csi/csi-lib-utils/blob/v0.25.0/metrics/metrics.go), and metrics of
-// this library.
+// (https://github.com/kubernetes-csi/csi-lib-utils/blob/v0.25.0/metrics/metrics.go), and our own.
 #pragma once
 
 #include <prometheus/counter.h>

@@ -52,8 +52,7 @@ class Patience {
     time_ = first_;
     until_.reset();
   }
-  // Records that the socket is replaced without a call. Returns true if the replacement should be
-  // logged.
+  // Records that the socket is replaced without a call. Returns true if this should be logged.
   bool OnReplaced() {
     time_ = back_off_.Failed();
     until_.reset();
@@ -134,8 +133,8 @@ void Registrar::Withdraw() {
   }
   stop_.NotifyAll();
   watcher_.join();
-  // A socket that cannot be checked counts as ours, because Mark() does not remove another
-  // registrar's marker.
+  // Counts an uncheckable socket as ours, because Mark() does not remove another registrar's
+  // marker.
   const bool ours = server_ != nullptr && server_->in_place().value_or(true);
   server_.reset();
   SetRegistered(false);

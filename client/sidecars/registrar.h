@@ -32,8 +32,7 @@ inline constexpr char kHealthMetadata[] = "csi-registration-health";
 class RegistrationService final : public grpc::Service {
  public:
   // Returns the driver's name and endpoint to the kubelet, and calls `asked` each time. Calls
-  // `notify` with the kubelet's decision and, if it refused the driver, the reason. Neither
-  // function may block.
+  // `notify` with the kubelet's decision and the reason of a refusal. Neither may block.
   RegistrationService(std::string driver_name, std::string endpoint, std::function<void()> asked,
                       std::function<void(bool accepted, const std::string& reason)> notify);
 };

@@ -177,7 +177,7 @@ class Running final : public Sidecars {
 
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
     Endpoints endpoints = AllEndpoints();
-    // Listens before the driver answers, so that a probe can distinguish a slow driver from missing
+    // Listens before the driver answers, so that a probe can tell a slow driver from missing
     // sidecars.
     const absl::Status listening = Listen(&endpoints);
     if (!listening.ok() && !options_.independent) return listening;
@@ -328,8 +328,7 @@ class Running final : public Sidecars {
   HttpAnswer ProbeDriver() {
     const SteadyTime begin = SteadyTime::Now();
     const SteadyTime deadline = begin + options_.livenessprobe->probe_timeout;
-    // Each probe makes a new connection, because a driver that does not accept connections is not
-    // alive.
+    // Each probe makes a new connection, because a live driver must accept connections.
     const auto connection = SocketChannel::Connect(socket_, deadline);
     const absl::StatusOr<bool> ready =
         connection.ok() ? sidecars::Probe(**connection, deadline) : connection.status();
@@ -363,8 +362,7 @@ class Running final : public Sidecars {
 absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions options) {
   ABSL_RETURN_IF_ERROR(Check(options));
   const LogFunction all = options.log != nullptr ? options.log : LogToStderr;
-  // Each component has its own limit, so that lines about probes do not displace lines about
-  // registration.
+  // One limit per component, so that lines about probes do not displace lines about registration.
   for (LogFunction* log : {&options.log, options.registrar ? &options.registrar->log : nullptr,
                            options.livenessprobe ? &options.livenessprobe->log : nullptr}) {
     if (log != nullptr) *log = LimitedLog(*log != nullptr ? *log : all);

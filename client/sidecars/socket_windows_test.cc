@@ -1,5 +1,5 @@
-// gRPC over Windows sockets, and the files of Unix sockets. Most tests use TCP, because Wine 8
-// lacks Unix sockets.
+// gRPC over Windows sockets, and the files of Unix sockets. Most tests use TCP: Wine 8 lacks Unix
+// sockets.
 #include "client/sidecars/socket_windows.h"
 // Must follow winsock2.h.
 #include <gmock/gmock.h>

@@ -59,8 +59,7 @@ class CallGate {
     emptied_.NotifyAll();
   }
   void Shut() { state_.fetch_or(kShut); }
-  // Waits until all calls have left. Returns false if some are inside at `deadline`. REQUIRES:
-  // Shut() was called.
+  // Waits until all calls have left. Returns false at `deadline`. REQUIRES: Shut() was called.
   bool AwaitEmpty(SteadyTime deadline) {
     const MutexLock lock(mutex_);
     while (state_.load() != kShut && emptied_.WaitUntil(mutex_, deadline)) {

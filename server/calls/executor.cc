@@ -117,8 +117,7 @@ Executor::~Executor() {
 }
 
 // Returns true if `queue` may take one more of `capacity`. `taken` selects the field with the
-// number that a queue has taken. If `reserves`, keeps ReservedOf() for queues that have not taken
-// any.
+// number that a queue has taken. If `reserves`, keeps ReservedOf() for queues without any.
 bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
                        bool reserves) {
   const size_t percent = limits_.client_share;

@@ -96,8 +96,7 @@ class TenantQueue {
 
 // Returns the status of a refused call: `queued` calls wait, of these `own` of its tenant.
 absl::Status TooManyCalls(size_t queued, size_t own);
-// Returns the status of a refused call: its tenant has `own` waiting calls, and `most` is the
-// limit.
+// Returns the status of a refused call: `own` of its tenant wait, and `most` is the limit.
 absl::Status TooManyCallsOfClient(size_t own, size_t most);
 
 // Starts threads when needed, keeps an idle one, and ends surplus ones after a second. Thread-safe.
@@ -109,12 +108,10 @@ absl::Status TooManyCallsOfClient(size_t own, size_t most);
 //
 // A limit of slots for each tenant leaves processors to other tenants; a limit of begun tasks
 // leaves them threads and memory. A task begins only within both limits, so a begun task may yield
-// its slot at any time. To get a slot back, a blocked task waits only for running tasks, and these
-// do not wait.
+// its slot at any time. To get a slot back, a blocked task waits only for running tasks.
 //
 // Scheduling is round robin between tenants, so a long queue delays only its own tenant. Running
-// tasks are never interrupted, so a task may also wait while a slot is reserved for a tenant that
-// has no slot.
+// tasks are never interrupted, so a task may also wait while a slot is reserved for another tenant.
 class Executor {
  public:
   struct Limits {
@@ -127,8 +124,8 @@ class Executor {
     // The maximum of begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
     // The maximum of such tasks of one tenant, over all executors (TenantQueue). Executors do not
-    // wake each other, so a task over this limit waits until a task ends or yields its slot at the
-    // same executor.
+    // wake each other, so a task over this limit waits until a task at its own executor ends or
+    // yields its slot.
     size_t max_blocked_of_tenant = std::numeric_limits<size_t>::max();
   };
 

@@ -19,8 +19,7 @@
 namespace csi_proxy::rpc {
 
 // Works like absl::BlockingCounter, because ThreadSanitizer cannot see into that if Abseil was
-// built without it. Not a std::latch, because libstdc++'s has no futex on Windows and misses
-// wake-ups.
+// built without it. Not a std::latch, because libstdc++'s misses wake-ups on Windows.
 class Countdown {
  public:
   explicit Countdown(int left) : left_(left) {}

@@ -7,8 +7,7 @@
 //   B may have 2: three quarters of the 4 that A leaves are 3, but the last 2 are reserved.
 //   C and D have no slot yet. So each gets one of the last 2.
 //
-// So a sole tenant always leaves some free, and a tenant without a slot waits only if all are in
-// use.
+// So a sole tenant leaves some free, and a tenant without a slot waits only if all are in use.
 #pragma once
 
 #include <algorithm>

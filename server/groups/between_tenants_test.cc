@@ -232,8 +232,7 @@ TEST(BetweenTenantsTest, ALateRemovalKeepsThePortalThatWasAddedInAnotherCase) {
   }
 }
 
-// UnstageTarget holds the locks of a session's disks until its call ends. The session may end
-// later.
+// UnstageTarget holds the locks of a session's disks until it returns. The session may end later.
 TEST(BetweenTenantsTest, ALateLogoutDoesNotRemoveADiskThatStageVolumeMounted) {
   const auto node = Node();
   node->core()->Change(

@@ -1,5 +1,4 @@
-// Tests the promises to drivers in the groups filesystem and smb. Each test has the name of one
-// promise.
+// Tests promises to drivers in the groups filesystem and smb. Each test has the name of a promise.
 #include <thread>
 #include <vector>
 

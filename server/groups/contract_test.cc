@@ -1,5 +1,4 @@
-// Tests the promises to drivers in the groups disk, volume, iscsi and system. Each test has the
-// name of one promise.
+// Tests promises to drivers in disk, volume, iscsi and system. Each test has the name of a promise.
 #include <regex>
 #include <vector>
 
@@ -347,8 +346,7 @@ TEST_F(SystemContract, AListOfAllowedServicesForbidsOtherServices) {
                            "\" may not be started or stopped: see the option allowed_services")));
     EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
   }
-  // Permission for a service does not include its dependents, and the refused call stops no
-  // service.
+  // Permission for a service excludes its dependents, and the refused call stops no service.
   EXPECT_TRUE(absl::IsPermissionDenied(
       system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
   EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,

@@ -1,5 +1,5 @@
-// An attacker's names and ids must not turn a WMI query into another one, address another object,
-// or change the node.
+// An attacker's names and ids must not alter a WMI query, address another object, or change the
+// node.
 #include <string>
 #include <vector>
 

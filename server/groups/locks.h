@@ -1,7 +1,6 @@
 // The locks of calls on sessions, targets, portals, disks, shares, paths and volumes. A call that
 // needs several must take them in the order of this file, and disks by number, so that two calls
-// never wait for each other. The system group itself locks services; a call with such a lock never
-// takes another.
+// never wait for each other. The system group itself locks services, without another lock.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,7 @@ using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 // Return the errors of ResourceLocks::Acquire().
 //
 // Locks the tenant's listing of links. A listing reads the whole tree and keeps a processor busy,
-// so a tenant has at most one. REQUIRES: the caller releases the lock before it waits for anything
-// else.
+// so a tenant has at most one. REQUIRES: the caller releases the lock before any other wait.
 inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context) {
   return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));
 }

@@ -48,8 +48,8 @@ class ShareCount {
   // Cancels a running count.
   ~ShareCount();
 
-  // Returns the last counts, or nullopt before the first count and after a failed one. Starts a
-  // count that is due.
+  // Returns the last counts, or nullopt before the first and after a failed one. Starts a due
+  // count.
   std::optional<ShareCounts> Get();
 
  private:

@@ -1,5 +1,5 @@
-// The errors of ../troubleshooting.md: each text of its first columns is a part of an error from a
-// simulated node.
+// The errors of ../troubleshooting.md: each text of its first columns is part of a simulated node's
+// error.
 #include <fstream>
 #include <map>
 #include <memory>

@@ -96,8 +96,7 @@ struct WaitingSlot final : SlotHolder {
   std::atomic<bool> waits = false;
 };
 
-// Twenty servers never answer. Nine calls wait for each server, eight of these for the share's
-// lock.
+// Twenty servers never answer. Nine calls wait for each, eight of these for the share's lock.
 TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersYieldTheirSlots) {
   constexpr int kServers = 20, kCallsEach = 9;
   node_->core()->Change([](NodeState& state) {

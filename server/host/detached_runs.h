@@ -63,9 +63,8 @@ class DetachedRuns {
   absl::Status Await(const CallContext& context, const std::string& object, bool only_left = false);
 
   // Runs `read` as Run() does and returns its result, or the error of `context`. First waits for
-  // reads of the object that their callers have left, so that calls that repeat a hanging read
-  // start no more threads. Cancels the read at the deadline of `context`, at the latest after two
-  // minutes.
+  // reads of the object that their callers have left, so that repeats of a hanging read start no
+  // more threads. Cancels the read at the deadline of `context`, at the latest after two minutes.
   template <typename T>
   absl::StatusOr<T> Read(const CallContext& context, const std::string& object,
                          std::function<absl::StatusOr<T>(const CallContext&)> read) {

@@ -110,8 +110,7 @@ class IscsiHost {
 
   // Of the next four methods only OpenSession() needs a registered portal.
   //
-  // Returns the sessions with all targets of this name, over any portal. Empty for an unknown
-  // target.
+  // Returns the sessions with all targets of this name, over any portal. Empty if it is unknown.
   absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
                                                         const std::string& iqn);
   // Connects like Connect() and returns the session's id, or "" if Windows does not report it.

@@ -51,8 +51,8 @@ bool IsRoot(const ConfinedPath& path) {
   return std::find(roots.begin(), roots.end(), path.path) != roots.end();
 }
 
-// Returns the names of a path below its working directory; below the outermost if several contain
-// the path.
+// Returns the names of a path below its working directory; below the outermost if there are
+// several.
 std::vector<std::string> NamesBelowRoot(const ConfinedPath& path) {
   std::vector<std::string> names = path.path.components();
   if (path.roots == nullptr) return names;

@@ -54,8 +54,7 @@ struct LinkList {
 
 // The limits of one walk. If content of pods reaches them, other links are still found.
 struct LinkWalkLimits {
-  // Entries that the walk sees. A file costs only its line in a listing; directories and links cost
-  // calls.
+  // Entries seen. A file costs only its line in a listing; directories and links cost calls.
   size_t entries = 500'000;
   // Entries and links of a directory that one turn reads; then other directories have their turn.
   size_t entries_at_once = 2'000;
@@ -66,8 +65,7 @@ struct LinkWalkLimits {
   size_t pending_bytes = size_t{8} << 20;
   // Bytes of the result's texts. They must fit into one gRPC message of at most 4 MiB.
   size_t found_bytes = size_t{1} << 20;
-  // Time of the walk. Also limited to 3/4 of the call's remaining time, so that the call can
-  // answer.
+  // Time of the walk. Also at most 3/4 of the call's remaining time, so that the call can answer.
   absl::Duration time = absl::Seconds(10);
 };
 

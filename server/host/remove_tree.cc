@@ -62,8 +62,7 @@ class Remover {
     return absl::OkStatus();
   }
 
-  // Deletes the current directory, which is empty. Does not delete the first level, the caller's
-  // directory.
+  // Deletes the current directory, which is empty. The first level is the caller's and stays.
   absl::Status LeaveLevel() {
     Level& level = levels_.back();
     if (level.owned == nullptr) {

@@ -21,8 +21,8 @@
 
 namespace csi_proxy::host {
 
-// Runs a function once for simultaneous calls. `T` is an absl::Status or StatusOr; each call gets a
-// copy. Thread-safe.
+// Runs a function once for simultaneous calls. Each call gets a copy of `T`, an absl::Status or
+// StatusOr. Thread-safe.
 //
 // A run serves only calls that arrived before it began, because a caller may have changed the data
 // that the run reads. Runs do not overlap: calls that arrive during a run share the next one.

@@ -102,8 +102,7 @@ absl::Status SmbHost::AwaitRemoval(const CallContext& context, const std::string
 absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
                                                               const std::string& share) {
   cim::Query query("MSFT_SmbGlobalMapping");
-  // Names beyond ASCII are only compared below, because the case folding of WQL is not documented
-  // for them.
+  // Names beyond ASCII are only compared below, because WQL's case folding of them is undocumented.
   if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
     query.Where("RemotePath", Value::String(share));
   }

@@ -39,16 +39,14 @@ struct SmbCredentials {
 struct SmbAccess {
   enum class Kind {
     kReached,
-    // The server refuses the user there. Either the rest of the share may be readable, or the node
-    // has lost the mapping's credentials (github.com/moby/moby/issues/37863) and no path is
-    // readable.
+    // The server refuses the user there. The rest of the share may be readable; or the node has
+    // lost the mapping's credentials (github.com/moby/moby/issues/37863), and no path is readable.
     kDenied,
     // The share exists, but the folder does not.
     kNoFolder,
     // The path is a DFS link or lies below one.
     kDfsLink,
-    // The credentials are no longer valid, the share no longer exists, or the server does not
-    // answer.
+    // The credentials are invalid, the share no longer exists, or the server does not answer.
     kNotReached,
   };
   Kind kind = Kind::kNotReached;
@@ -65,8 +63,8 @@ class SmbHost {
   // Returns the node's own names and addresses.
   absl::StatusOr<machine::NetworkNames> GetNetworkNames();
 
-  // Waits for the end of a RemoveMapping() that its caller has left. Until then the mapping may
-  // vanish at any time.
+  // Waits for the end of a RemoveMapping() that its caller has left. Until then it may vanish at
+  // any time.
   absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
   // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because
@@ -78,8 +76,7 @@ class SmbHost {
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context);
 
   // Checks whether a mapping reaches `path` now. Ignores the state that Windows reports. Blocks
-  // until the server answers. Logs a path that is not reached; returns an error only if the call
-  // has ended.
+  // until the server answers. Logs an unreached path; returns an error only if the call has ended.
   absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path);
 
   // Maps a share, anonymously if the user name is empty. Windows does not restore the mapping after

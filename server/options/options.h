@@ -33,8 +33,7 @@ struct Options {
     WindowsPath path;
   };
   std::vector<Directory> working_dirs;
-  // The directories of drivers and of pods. Set only if the flags of releases before v1.0.0 give
-  // them.
+  // The directories of drivers and of pods. Set only by flags of releases before v1.0.0.
   std::optional<WindowsPath> plugins_dir, pods_dir;
   // The Windows services that calls may start and stop; all if empty.
   std::vector<std::string> allowed_services;

@@ -148,8 +148,7 @@ TEST_F(BlockedTest, AHundredWaitingCallsOfATenantLeaveSlotsToOtherTenants) {
   }
 }
 
-// Two executors with one slot each. Over both, a tenant may have two waiting calls beyond the
-// slots.
+// Two executors with one slot each. Over both, a tenant may have two waiting calls more than slots.
 TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
   const Executor::Limits limits{
       .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};

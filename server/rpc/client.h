@@ -60,8 +60,8 @@ struct Client {
   bool barred() const { return http2.barred(Http2Time::clock::now()); }
 
   // The limit for a tenant's requests under way or in executors' queues, in bytes. Each group's
-  // queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred bytes, and
-  // the longest 200 KB.
+  // queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred bytes, at
+  // most 200 KB.
   static constexpr size_t kMaxRequestBytes = 8 << 20;
   // Charges `bytes` and returns true, or returns false at the limit. After true the caller must
   // call GiveBack(bytes). Thread-safe.

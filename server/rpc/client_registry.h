@@ -21,8 +21,7 @@ namespace csi_proxy::rpc {
 // (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
 class ClientRegistry {
  public:
-  // Returns the client for a process. A new process with the number of an ended one is another
-  // client.
+  // Returns the client for a process. A new process with an ended one's number is another client.
   std::shared_ptr<Client> Get(int64_t process_id);
   // Returns the client for the process that started at `start` (StartOfProcess()).
   std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);

@@ -128,8 +128,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
     line.used.splice(line.used.end(), line.fresh, line.fresh.begin());
   }
   ServedConnection* idle = line.fresh.empty() ? nullptr : line.fresh.front();
-  // A connection that was used since the last check moves to the end of the list and is spared
-  // once.
+  // A connection that was used since the last check moves to the list's end and is spared once.
   for (size_t looks = 2 * line.used.size(); idle == nullptr && looks > 0; --looks) {
     ServedConnection* const next = line.used.front();
     if (!next->TakeUsed() && !next->busy()) idle = next;

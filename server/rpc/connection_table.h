@@ -52,8 +52,7 @@ struct ListenerCounters {
   uint64_t adopted = 0;          // sent the preface, see Promote()
   uint64_t dropped_silent = 0;   // closed at the preface deadline
   uint64_t dropped_garbage = 0;  // closed because the first bytes were not the preface
-  // New or silent connections that were closed at a limit of ListenerLimits or for lack of
-  // descriptors.
+  // New or silent connections, closed at a limit of ListenerLimits or for lack of descriptors.
   uint64_t dropped_for_room = 0;
   uint64_t dropped_barred = 0;  // new, closed because the client is barred (Http2Limits)
   uint64_t ended_for_room = 0;  // served, without a call, and evicted
@@ -139,8 +138,7 @@ class ServedConnection {
 // a silent one, else the one that has been idle longest. The eviction does no harm: the evicted
 // client redials with its next call. Since 1.41 grpc-go does not redial earlier
 // (https://github.com/grpc/grpc-go/pull/4613). The table does not evict idle connections while
-// there is room, so that a driver that connects at its start and calls much later need not redial
-// repeatedly.
+// there is room, so that a driver that connects at its start and calls much later need not redial.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
@@ -175,8 +173,8 @@ class ConnectionTable {
   void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);
   // Unlists a served connection that has ended.
   void End(const std::shared_ptr<ServedConnection>& connection);
-  // Ends the connections that have had no call for limits.idle_timeout. Returns the time of the
-  // next check.
+  // Ends the connections without a call for limits.idle_timeout. Returns the time of the next
+  // check.
   SteadyTime EndIdle(SteadyTime now);
   // Ends all served connections after their calls.
   void GoAway();

@@ -96,8 +96,7 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
     Answer(status);
   }
 
-  // Runs the call on this reading thread and returns true, or returns false if the call must be
-  // queued.
+  // Runs the call on this reading thread and returns true, or returns false if it must be queued.
   bool TryRunInline(std::shared_ptr<TenantQueue> queue) {
     if (!remote_.may_block || !info_.reads || method_.waited.load(std::memory_order_relaxed) ||
         !deps_.inline_calls->TryBegin()) {
@@ -145,8 +144,8 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
   const ServedCall call_;
   std::string response_;
   bool entered_ = false;
-  // True while TryRunInline() runs the call: the executor uses the call after Run(), so Answer()
-  // must not delete it.
+  // True while TryRunInline() runs the call: the executor still uses it, so Answer() must not
+  // delete it.
   bool is_inline_ = false;
 };
 

@@ -33,8 +33,7 @@ class Listener {
   // another process serves one of the pipes.
   virtual absl::Status Listen(std::vector<std::shared_ptr<const PipeServer>> servers) = 0;
 
-  // Removes the pipes and closes connections that have not sent their preface. Served connections
-  // stay open.
+  // Removes the pipes and closes connections without a preface. Served connections stay open.
   virtual void Stop() = 0;
 
   // Ends the served connections, and waits until they have ended. Their clients see a broken

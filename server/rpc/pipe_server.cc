@@ -77,8 +77,7 @@ class PipeService final : public transport::Service {
           is_known ? absl::OkStatus() : absl::NotFoundError("service name unknown");
       return connection.Answer(request.call, status, serving.SerializeAsString());
     }
-    // Answers once and keeps the stream open, because the status does not change. The client ends
-    // it.
+    // Answers once and keeps the stream open, because the status never changes. The client ends it.
     if (!is_known) serving.set_status(health::HealthCheckResponse::SERVICE_UNKNOWN);
     connection.Write(request.call, serving.SerializeAsString());
   }

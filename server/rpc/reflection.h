@@ -21,8 +21,7 @@ inline constexpr const char* kReflectionPaths[] = {
 // Returns the answer to a request of a stream. Lists `full_name` (such as `v1.Volume`), health and
 // reflection, and describes the files that define these, with their imports. Returns
 // RESOURCE_EXHAUSTED for a request over the limit, and INVALID_ARGUMENT for bytes that are not a
-// message of the protocol; either error ends the stream. REQUIRES: the service `full_name` is
-// linked in.
+// message of the protocol; either error ends the stream. REQUIRES: `full_name` is linked in.
 absl::StatusOr<std::string> AnswerReflection(const std::string& full_name,
                                              absl::string_view request);
 

@@ -28,8 +28,7 @@ using Response = grpc::reflection::v1::ServerReflectionResponse;
 // The service is the simulated node's, because its file imports another file.
 class ReflectionTest : public testing::Test {
  protected:
-  // Gets the service's name from a message, because the linker leaves a file out if none of its
-  // messages is used.
+  // Gets the service's name from a message, because the linker omits a file without a used message.
   static std::string Service() {
     return simulated::AttachDiskRequest::descriptor()->file()->service(0)->full_name();
   }

@@ -19,8 +19,7 @@ class SocketDirectory {
   static absl::StatusOr<SocketDirectory> Open(const std::string& path);
 
   // Returns a socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary
-  // name, so that clients do not see it before Publish(). A stale file of that name does not
-  // matter.
+  // name, so that clients do not see it before Publish(). Ignores a stale file of that name.
   absl::StatusOr<UniqueFd> Bind(const std::string& file_name);
 
   // Gives a bound socket its name, atomically. REQUIRES: Bind(file_name) succeeded.

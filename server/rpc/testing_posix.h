@@ -13,8 +13,7 @@
 
 namespace csi_proxy::rpc {
 
-// Returns a new socket after calling `function`, bind or connect, for it. Returns an invalid one if
-// that fails.
+// Returns a new socket after calling `function`, bind or connect, for it; invalid if that fails.
 inline UniqueFd UnixSocket(const std::string& path,
                            int (*function)(int, const sockaddr*, socklen_t)) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

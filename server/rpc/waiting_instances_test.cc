@@ -14,8 +14,7 @@ namespace {
 
 constexpr size_t kPipes = 5, kQuiet = 4;
 
-// Clients take each instance of the pipes in flooded_ as soon as it is made. No client opens
-// kQuiet.
+// Clients take new instances of the pipes in flooded_ immediately. No client opens kQuiet.
 class WaitingInstancesTest : public testing::Test {
  protected:
   absl::Status Make(size_t pipe) {

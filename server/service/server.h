@@ -15,8 +15,7 @@ namespace csi_proxy {
 class Server {
  public:
   // Serves `node`, which must outlive the server. All pipes answer when this returns. Returns
-  // INVALID_ARGUMENT if no released version has the name in an option; otherwise the error of
-  // Listener::Listen().
+  // INVALID_ARGUMENT if an option names an unknown version, or Listener::Listen()'s error.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
                                                        const ManagedNode& node,
                                                        std::vector<ExtraService> extra);

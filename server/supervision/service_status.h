@@ -1,5 +1,4 @@
-// The rules for reports to the service control manager and answers to its controls, without the
-// system calls.
+// Rules for reports to the service control manager and answers to its controls. Does not call it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The starts and stops of the process: signals of a terminal or container, or Windows' service
-// control manager.
+// Starts and stops of the process, by signals or by Windows' service control manager.
 #pragma once
 
 #include <functional>

@@ -85,9 +85,8 @@ class Console final : public StopWaiter {
         return TRUE;
       }
       case CTRL_LOGOFF_EVENT:
-        // When any user logs off, Windows sends this to services only, including nssm's child. The
-        // default handler of a service ignores the event, but TRUE would end the process (same
-        // page).
+        // When any user logs off, Windows sends this to services only, including nssm's child. A
+        // service's default handler ignores it, but TRUE would end the process (same page).
         return FALSE;
       default:
         return FALSE;
@@ -220,7 +219,7 @@ class Service final : public StopWaiter {
 absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
   // A service has no standard handles (https://learn.microsoft.com/windows/console/getstdhandle).
-  // Other processes do not try, because Wine delays the answer by ten seconds while another service
+  // Otherwise does not try, because Wine delays the answer by ten seconds while another service
   // runs.
   if (must_be_service || GetStdHandle(STD_ERROR_HANDLE) == nullptr) {
     static Service* const service = new Service(body);

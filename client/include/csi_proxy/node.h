@@ -8,8 +8,7 @@
 //
 // Calls follow the rules of the service: the checks of paths and ids, the codes and the texts are
 // identical, and each call that changes the node writes an audit line. On Windows at most one call
-// at a time changes a disk, volume, share or target, counting the calls of all processes and of the
-// service.
+// at a time changes a disk, volume, share or target, counting all processes and the service.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +45,7 @@ struct NodeOptions {
   // If true, new SMB mappings require encryption.
   bool require_privacy = true;
   // If true, a call for a share that is already mapped gets PERMISSION_DENIED unless it gives the
-  // credentials that this node mapped the share with. Replaces mappings that this node did not
-  // make.
+  // credentials of the mapping. Mappings that this node did not make are replaced.
   bool bind_smb_credentials = false;
 
   // Two options of the service are missing: an embedded node always formats data that Windows does
@@ -67,8 +65,7 @@ struct NodeOptions {
   LogFunction log = nullptr;
 
   // `HOST:PORT` of metrics of the versioned clients' calls for Prometheus, for example
-  // `127.0.0.1:9090`; `:9090` for all addresses. The names of the metrics are the service's. Empty:
-  // no metrics.
+  // `127.0.0.1:9090`; `:9090` for all addresses. Their names are the service's. Empty: no metrics.
   std::string metrics_bind_address = {};
 };
 

@@ -103,8 +103,8 @@ class Sidecars {
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
   // Stops. Immediately removes the registration socket if it is still this process's, so that the
-  // kubelet deregisters the driver. Then waits for answers, at most a second beyond the probe
-  // timeout.
+  // kubelet deregisters the driver. Then waits for answers, at most a second beyond
+  // `probe_timeout`.
   virtual ~Sidecars() = default;
 
   // Returns true if the kubelet has accepted the driver since the registration socket was created.

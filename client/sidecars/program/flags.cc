@@ -158,8 +158,7 @@ absl::string_view ControllerOf(absl::string_view flag) {
   return "";
 }
 
-// A row of the table, and the component that the flag configures; empty for flags of the process
-// and of controllers.
+// A row of the table, and the component that the flag configures; empty for other flags.
 using Meaning = std::pair<std::optional<Component>, const FlagRow*>;
 
 // Returns all meanings of a flag, by its name alone or after a component's name, as in
@@ -181,7 +180,7 @@ std::vector<Meaning> MeaningsOf(absl::string_view flag) {
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   const std::vector<Meaning> meanings = MeaningsOf(name);
   if (!meanings.empty()) return meanings[0].second->kind;
-  // kBool also matches a controller's flag without a value, so that Take() refuses it with a better
+  // kBool allows a controller's flag without a value, because Take() refuses it with a better
   // message.
   if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;

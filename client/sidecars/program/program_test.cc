@@ -235,8 +235,7 @@ TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsALoneRegistrar) {
   EXPECT_EQ(child_->Wait(kLimit), 1);
   EXPECT_THAT(Output(), HasSubstr("no such driver here"));
   EXPECT_FALSE(Exists(socket_));
-  // The process continues because livenessprobe runs, so that the kubelet does not end a healthy
-  // driver.
+  // With livenessprobe the process continues, so that the kubelet does not end a healthy driver.
   LaunchBoth({"--http-endpoint=" + Endpoint()});
   Kubelet(socket_).Notify(false, "no such driver here");
   EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();

@@ -78,8 +78,7 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessRemadeIsMadeAgain) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// The service forgets the password of a removed mapping, so the server judges the next call's
-// password.
+// The service forgets a removed mapping's password, so the server judges the next call's.
 TEST_F(BoundCredentialsTest, CredentialsOfARemovedMappingAreForgotten) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());

@@ -54,8 +54,7 @@ class KnownShares {
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
   // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
-  // Forgets the credentials, the denial and the failure of the share. REQUIRES: the share is not
-  // mapped.
+  // Forgets the share's credentials, denial and failure. REQUIRES: the share is not mapped.
   void Forget(const std::string& share);
   // Returns true if the mapping was made with these credentials, false if it was made with other
   // credentials, and nullopt if this is unknown.

@@ -103,8 +103,8 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     const absl::StatusOr<UncPath> path = UncPath::Parse("share", other);
     if (other == share || ServerOf(other) != ServerOf(share)) continue;
     if (!path.ok() || !path->components().empty() || !mapping.local_path.empty()) continue;
-    // Takes the other share's lock only if it is free, because the caller already holds the lock of
-    // a share.
+    // Takes the other share's lock only if it is free, because the caller already holds a share's
+    // lock.
     const auto lock =
         groups::LockShare(*deps.locks, context.WithTimeout(absl::ZeroDuration()), path->Share());
     ABSL_RETURN_IF_ERROR(context.Check());
@@ -160,8 +160,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
 
 absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text) {
   ABSL_ASSIGN_OR_RETURN(UncPath remote, ParseRemotePath(text));
-  // Without credentials Windows may sign in as the service, and the service may read every file
-  // there.
+  // Without credentials Windows may sign in as the service, which may read every file there.
   if (IsAdministrativeShare(remote.share())) {
     return absl::PermissionDeniedError(
         absl::StrCat("remote_path: ", remote.share(),

@@ -1,5 +1,4 @@
-// Steps of calls on shares, for the groups smb and storage. REQUIRES: the caller holds the share's
-// lock.
+// Steps of the groups smb and storage on shares. REQUIRES: the caller holds the share's lock.
 #pragma once
 
 #include <functional>
@@ -40,8 +39,8 @@ enum class LookupResult {
   kRemoved,
 };
 
-// Finds the mapping of a path's share. Removes it if it does not work, whatever state Windows
-// shows.
+// Finds the mapping of a path's share. Removes it if it does not work; ignores the state in
+// Windows.
 //
 // If mappings are bound to credentials: returns PERMISSION_DENIED if this process made the mapping
 // with other credentials, and removes the mapping if another process made it.

@@ -60,8 +60,7 @@ class SmbService final : public Service {
                                                   const std::optional<ConfinedPath>& local) {
     const std::string share = remote.Share();
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
-    // As in the Go release, the call succeeds even if the path's folder is missing; the log says
-    // so.
+    // As in the Go release, a missing folder at the path is only logged.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           FindMapping(deps_, context, remote, credentials, &access));
@@ -84,8 +83,7 @@ class SmbService final : public Service {
     return linked;
   }
 
-  // Logs the links to a removed mapping. Ignores failure, because the answer does not depend on the
-  // links.
+  // Logs the links to a removed mapping. Ignores failure: the answer does not need them.
   void LogLinks(const CallContext& context, const std::string& share) {
     ShareLinks unknown;
     unknown.incomplete = true;

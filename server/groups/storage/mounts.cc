@@ -152,8 +152,7 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
     if (mapping.has_value()) return refuse(" leads to a mapped share: use UnstageShare");
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
-  // Does not take the listing's lock, because other calls would wait for it. Reading one link is
-  // fast.
+  // Does not take the listing's lock, because other calls would wait. Reading one link is fast.
   const auto now = deps_.host->filesystem().ListLinks(context, {path});
   if (absl::IsNotFound(now.status())) return RemoveMountResponse{};
   if (!now.ok()) return now.status();

@@ -317,8 +317,7 @@ TEST_F(MountsTest, ListSmbMappingsReadsNoDirectoryIfThereAreNoMappings) {
   EXPECT_EQ(node_->CountCalls().win32_calls, before);
 }
 
-// A pod may make a link to another tenant's pod. The caller must not learn the paths and links
-// there.
+// A pod may make a link to another tenant's pod. The caller must not learn its paths.
 TEST_F(MountsTest, AnErrorNamesNoPathBehindALink) {
   const std::string victim = R"(pods\victim\)";
   ASSERT_TRUE(Mkdir(Below(victim + "held")).ok());

@@ -96,8 +96,7 @@ TEST_P(OtherSessionsTest, ASessionOfAVanishedPortalDoesNotPreventANewOne) {
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);
   EXPECT_TRUE(At(0).connected);
-  // With multipath the dead session does not prevent another one, so it stays until the target is
-  // unstaged.
+  // With multipath the dead session does not prevent another, so it stays until UnstageTarget.
   EXPECT_EQ(At(kGone).connected, GetParam());
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
   ASSERT_TRUE(Unstage().ok());

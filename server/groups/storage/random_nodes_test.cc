@@ -30,8 +30,7 @@
 
 namespace csi_proxy::storage {
 // The steady clock. Only AbslInternalSleepFor() advances it, without waiting. The product and the
-// simulated machine both use it, because the linker prefers the three functions below to those of
-// the libraries.
+// simulated machine both use it, because the linker prefers the three functions below.
 std::atomic<int64_t> clock_ns = 0;
 // The wall clock is this far ahead of the steady clock. Sequences change it.
 std::atomic<int64_t> wall_clock_ns = int64_t{1'800'000'000} * 1'000'000'000;

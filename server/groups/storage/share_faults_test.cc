@@ -226,8 +226,7 @@ TEST_F(ShareFaultsTest, TheErrorForADfsLinkSaysToNameTheShare) {
   EXPECT_FALSE(Exists(Below("s")));
 }
 
-// Windows restores a persistent mapping with saved credentials and then refuses the server's other
-// shares.
+// Windows restores a persistent mapping with saved credentials, then refuses other shares.
 TEST_F(ShareFaultsTest, EveryShareOfAServerCanBeMappedAfterAReboot) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   node_->Reboot();

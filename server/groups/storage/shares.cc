@@ -25,8 +25,7 @@ namespace {
 constexpr absl::Duration kShortLook = absl::Seconds(1);
 constexpr size_t kMaxOtherLinks = 16;
 
-// The entry at the target, read without access to a server. All fields are empty if the target does
-// not exist.
+// The entry at the target, read without access to a server. Empty if the target does not exist.
 struct TargetEntry {
   bool is_directory = false;
   bool is_file = false;
@@ -246,8 +245,8 @@ class ShareUnstager {
   // `entry` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetEntry& entry, const std::string& share) {
     if (share.empty()) return RemoveIfStill(entry);
-    // Another call may hold this lock while it waits for the server. The link must be removed
-    // nevertheless.
+    // Another call may hold this lock while it waits for the server. The link must still be
+    // removed.
     const auto lock = groups::LockShare(*deps_.locks, host::TeardownStep(context_), share);
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (!lock.ok()) {
@@ -283,9 +282,8 @@ class ShareUnstager {
     deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
   }
 
-  // Removes the mapping unless other links need it. Returns false if the search did not find the
-  // link at the target but found other links, because one of these may be the same link by another
-  // path.
+  // Removes the mapping unless other links need it. Returns false if the search found other links
+  // but not the link at the target: one may be the same link by another path.
   absl::StatusOr<bool> UnmapIfLast(const CallContext& context, const TargetEntry& entry,
                                    const std::string& share) {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context, share));

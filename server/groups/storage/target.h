@@ -40,8 +40,7 @@ struct MountedVolume {
   VolumeId volume;
   uint32_t disk;
 };
-// Returns the volume mounted at a path, or nullopt if the path is not a mount point of an existing
-// volume.
+// Returns the existing volume mounted at a path, or nullopt.
 absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
                                                          const CallContext& context,
                                                          const ConfinedPath& path);

@@ -1,6 +1,5 @@
 // The StageTarget calls under way. Before such a call has locked its disk, no lock protects its
-// session. So UnstageTarget and StageTarget check here before they end a session or remove a
-// portal.
+// session. So other calls check here before they end a session or remove a portal.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +25,7 @@ namespace csi_proxy::storage {
 // embedded node cannot see the calls of the service.
 class TargetStages {
  public:
-  // The entry of a call. REQUIRES: the TargetStages and the data that the functions read outlive
-  // it.
+  // The entry of a call. REQUIRES: the TargetStages and the functions' data outlive it.
   class Stage {
    public:
     // Called on any thread with a mutex held. REQUIRES: the functions do not wait.

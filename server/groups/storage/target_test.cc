@@ -194,8 +194,7 @@ TEST_F(TargetTest, StageTargetReopensANonPersistentSessionAfterAReboot) {
   EXPECT_TRUE(Writes());
 }
 
-// The array removes a staged disk. Its mount, now without a volume, must not prevent the staging of
-// another disk.
+// The array removes a staged disk. Its mount, now without a volume, must not prevent staging.
 TEST_F(TargetTest, StageTargetReplacesTheMountOfARemovedDisk) {
   ASSERT_TRUE(StageLun("1", kTarget).ok());
   Change([](NodeState& state) {
@@ -278,7 +277,7 @@ TEST_F(TargetTest, AnUnstageTargetThatFailsOnASessionInUseCanBeRepeated) {
   EXPECT_THAT(again->steps, ElementsAre(kDisconnectedTarget));
 }
 
-// Without MPIO Windows keeps the second path's disk offline, because writes by both paths would
+// Without MPIO Windows keeps the second path's disk offline, because both paths' writes would
 // destroy the volume.
 TEST_F(TargetTest, WithoutMpioSeveralPathsAreRefused) {
   const auto refused = Stage(MultipathRequest());

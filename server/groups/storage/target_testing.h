@@ -1,5 +1,4 @@
-// A node and an array with one target at two portals, for the tests of StageTarget and
-// UnstageTarget.
+// A node and an array with one target at two portals, for tests of StageTarget and UnstageTarget.
 #pragma once
 
 #include <functional>

@@ -174,8 +174,7 @@ TEST_F(UnstageTest, UnstageVolumeUnmountsADetachedDisk) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// aws-ebs, vsphere and gcp-pd unstage volumes with these calls, whether or not StageVolume staged
-// them.
+// aws-ebs, vsphere and gcp-pd unstage volumes with these calls, even those that StageVolume staged.
 TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();

@@ -1,5 +1,4 @@
-// Calls never touch objects that Windows uses: see host/windows_use.h and the table in
-// ../README.md.
+// Calls never touch objects that Windows uses: see host/windows_use.h and ../README.md.
 #include <functional>
 #include <string>
 #include <thread>

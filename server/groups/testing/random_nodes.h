@@ -1,6 +1,5 @@
 // Draws nodes at random: Windows' own disks and disks of every kind, in any order, with names that
-// may collide, on a machine that is strict in some ways. The same seed gives the same node on every
-// platform.
+// may collide, on a machine that is strict in some ways. A seed gives the same node everywhere.
 #pragma once
 
 #include <algorithm>
@@ -273,8 +272,7 @@ class RandomNode {
     }
   }
 
-  // Draws further disks of Windows: maybe a temporary one with a page file, maybe one that starts
-  // it.
+  // Draws zero to two more disks of Windows: one with a page file, and one that starts Windows.
   std::vector<proto::Disk> OthersOfWindows() {
     std::vector<proto::Disk> disks;
     if (random_.OneIn(2)) {

@@ -1,5 +1,4 @@
-// The rules for changes of a node by a call. They read only the state of the machine, not that of
-// the product.
+// The rules for changes of a node by a call. They read the machine's state, not the product's.
 #pragma once
 
 #include <algorithm>
@@ -173,8 +172,7 @@ inline std::string AdapterOf(const Disk& disk) {
   return at == std::string::npos ? "" : disk.location.substr(at, sizeof("Adapter 0") - 1);
 }
 
-// Returns true if one of Windows' disks is on the disk's adapter, so that a LUN alone cannot select
-// it.
+// Returns true if a disk of Windows is on the disk's adapter, so that a LUN alone cannot select it.
 inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const Disk& disk) {
   if (wanted.lun_id.empty() || !wanted.adapter.empty() || AdapterOf(disk).empty()) return false;
   const std::vector<Disk*> all = AllDisks(state);
@@ -328,8 +326,7 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
 
 // Allows the changes that Windows may make for a call after its caller has left. `then` is the
 // state at the call, `now` the current one. The product cannot recall the call, so newer letters
-// and mounts of an administrator do not forbid these changes. But a driver's mount must wait for
-// the call.
+// and mounts of an administrator do not forbid these changes. But a driver's mount must wait.
 inline void AllowLate(const Call& call, NodeState& then, NodeState& now, const Disk& is,
                       Disk* was) {
   const Disk* const first = Find(then, was->number);

@@ -157,8 +157,7 @@ class Tenants {
     return call;
   }
 
-  // Returns the calls by which the tenants unstage everything, including the results of failed
-  // calls.
+  // Returns the calls by which the tenants unstage everything, also the results of failed calls.
   std::vector<Call> Teardown(NodeState& state) const {
     std::vector<Call> calls;
     for (const auto& [path, share] : LinksToShares(state)) {
@@ -201,7 +200,7 @@ class Tenants {
   // Returns the rule that a call has broken, and how, or "". `is_calm` is true if only calls of
   // tenants ran during the call, none hung and no other program held an entry open. `begun` is the
   // state before the call; `before` is the state after the last event during the call, or else
-  // equal to `begun`.
+  // `begun`.
   std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
                     absl::Duration took, bool is_calm, NodeState& begun, NodeState& before,
                     NodeState& after) {

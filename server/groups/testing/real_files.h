@@ -15,8 +15,7 @@ class RealFiles {
  public:
   virtual ~RealFiles() = default;
 
-  // Returns an Os with real files; `rest` makes all other calls. The Os must not outlive this
-  // object.
+  // Returns an Os with real files; `rest` makes all other calls. Must not outlive this object.
   virtual std::unique_ptr<machine::Os> NewOs(std::unique_ptr<machine::Os> rest) = 0;
 
   // Create an entry as an attacker or administrator would, with missing parent directories.
