@@ -45,7 +45,7 @@ class Cancellable {
   absl::Notification cancelled_;
 };
 
-// A node and its calls. After CloseNode() it stays empty until the last reference is gone.
+// A node and its calls. After CloseNode() it stays, empty, until the last reference is released.
 struct OpenNode {
   explicit OpenNode(OpenedNode node) : opened(std::move(node)), rpcs(opened.node) {}
 

@@ -101,7 +101,7 @@ TEST(HostileCallsTest, ACallEndsAtItsTimeout) {
   }
 }
 
-// A log whose callback calls the node that writes the log.
+// A log with a callback that calls the node that writes the log.
 struct Reentrant {
   csi_proxy_node node = 0;
   bool inside = false;
@@ -267,7 +267,7 @@ TEST(HostileInvokeTest, UnknownMethodsAreUnimplemented) {
 
 TEST(HostileInvokeTest, BytesThatAreNotAMessageAreRefused) {
   const Node node;
-  // Deeply nested groups, which every parser must skip.
+  // Deeply nested groups. Every parser must skip them.
   const std::string groups(1'000'000, '\x0b');
   const std::string_view requests[] = {
       "\xff",                                          // half a tag

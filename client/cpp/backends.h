@@ -60,7 +60,7 @@ struct EmbeddedBackend {
   absl::Status (*may_be_chosen)();
 };
 
-// Registers a backend and returns the one before. Called before main(), once per backend. Null
+// Registers a backend and returns the previous one. Called before main(), once per backend. Null
 // removes the backend, for tests.
 const RemoteBackend* RegisterBackend(const RemoteBackend* backend);
 const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend);

@@ -58,7 +58,7 @@ class PendingCall {
   grpc::Status status_;
 };
 
-// A connection. The calls that use it share it with the dialer, which gives it to new calls.
+// A connection. Owned by the calls that use it and by the dialer, because new calls also use it.
 class Link {
  public:
   // `close` ends the connection and its calls. Null if the platform cannot do so.

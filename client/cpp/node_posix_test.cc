@@ -33,7 +33,7 @@ TEST(NodePosixTest, ErrorsNameALockDirectoryThatCannotBeMade) {
   EXPECT_THAT(std::string(node.status().message()), testing::HasSubstr("lock_directory: "));
 }
 
-// Formats a volume of a node whose format takes `latency`, with a timeout of `timeout`.
+// Formats a volume with a timeout of `timeout`, on a node where a format takes `latency`.
 absl::Status Format(const std::string& locks, absl::Duration latency, absl::Duration timeout,
                     int ready) {
   NodeOptions options;

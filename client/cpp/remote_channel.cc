@@ -172,5 +172,5 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
 
 }  // namespace csi_proxy::client
 
-// Linkers are told to require this symbol, so that they keep this file.
+// Linker flags require this symbol, so that the linker keeps this file.
 extern "C" void csi_proxy_remote_backend() {}

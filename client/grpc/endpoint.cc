@@ -248,7 +248,7 @@ const grpc_endpoint_vtable Endpoint::kVtable = {
                int) { From(endpoint)->Read(slices, done); },
     .write = [](grpc_endpoint* endpoint, grpc_slice_buffer* slices, grpc_closure* done, void*,
                 int) { From(endpoint)->Write(slices, done); },
-    // Completions come through the IoPort, so gRPC has nothing to poll.
+    // Completions arrive through the IoPort, so gRPC need not poll.
     .add_to_pollset = [](grpc_endpoint*, grpc_pollset*) {},
     .add_to_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},
     .delete_from_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},

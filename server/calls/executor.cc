@@ -154,7 +154,7 @@ void Executor::Enqueue(TenantQueue& queue, Task* task) {
   if (!task->has_begun_) Count(queue, &TenantQueue::queued_, 1);
 }
 
-// Takes the first task of `queue` that may run. Returns null if there is none.
+// Takes the first task of `queue` that may run. Returns null if no task may.
 Task* Executor::TakeFrom(TenantQueue& queue) {
   if (!MayRun(queue)) return nullptr;
   if (!queue.reclaims_.empty()) return queue.reclaims_.TakeFirst();
@@ -162,14 +162,14 @@ Task* Executor::TakeFrom(TenantQueue& queue) {
   return queue.waiting_.first()->has_thread_ || HasThread() ? queue.waiting_.TakeFirst() : nullptr;
 }
 
-// Takes the first task that may run, by turns among the tenants. Returns null if there is none.
+// Takes the first task that may run, by turns among the tenants. Returns null if no task may.
 Task* Executor::TakeNext() {
   const auto take = [this](TenantQueue& queue)
                         ABSL_NO_THREAD_SAFETY_ANALYSIS { return TakeFrom(queue); };
   return turns_.Pass(take, [](TenantQueue*) {});
 }
 
-// Returns true if one more ready task has a thread; starts a thread if necessary.
+// Returns true if one more ready task can have a thread. Starts a thread if necessary.
 bool Executor::HasThread() {
   // An idle thread that has been woken but has not run yet still counts as idle.
   if (ready_count_ < idle_) return true;

@@ -207,7 +207,7 @@ class Executor {
   absl::Status no_thread_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   std::thread ended_ ABSL_GUARDED_BY(mutex_);  // the last thread that ended by itself
-  // The last time at which no thread was idle.
+  // The last time without an idle thread.
   std::chrono::steady_clock::time_point needed_at_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -45,7 +45,7 @@ absl::Status CheckKnownFields(const Message& request) {
     refused.SetPayload(kFieldPayload, absl::Cord(absl::StrCat(request.GetTypeName(), ".", number)));
     return refused;
   }
-  // Avoids ListFields(), which would allocate for each call.
+  // Avoids ListFields(), because it would allocate for each call.
   const google::protobuf::Descriptor& type = *request.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor* const field = type.field(i);

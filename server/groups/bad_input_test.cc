@@ -314,7 +314,8 @@ TEST_F(BadInputTest, AnErrorInAPortalNamesTheField) {
   }
 }
 
-// RFC 3720, sections 3.2.6.1 and 3.2.6.3: at most 223 bytes, of any script, of three kinds.
+// RFC 3720, sections 3.2.6.1 and 3.2.6.3: names of three kinds (iqn, eui, naa), at most 223 bytes,
+// of any script.
 TEST_F(BadInputTest, TargetNamesMustFollowRfc3720) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5"};
   const Field calls[] = {

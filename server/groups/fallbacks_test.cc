@@ -24,7 +24,7 @@ using testing::Pair;
 class FallbackTest : public StrictDiskTest {
  protected:
   FallbackTest() {
-    // Calls on this machine need no fallback.
+    // Calls on this machine do not need fallbacks.
     Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = true; });
     Change([](NodeState& state) {
       state.volume_arrival_delay = absl::ZeroDuration();

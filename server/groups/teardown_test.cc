@@ -540,7 +540,7 @@ TEST(ListingsTest, ListingsAnswerEvenIfOneWmiClassHangs) {
                 operation == "wmi.Query/MSFT_Partition");
     }
     EXPECT_LE(absl::Now() - begin, absl::Seconds(3));
-    // A call whose own time ends first fails.
+    // A call fails if its own time ends first.
     EXPECT_EQ(process.storage->ListMounts(hurried(), {}).ok(),
               operation != "wmi.Query/MSFT_SmbGlobalMapping");
     EXPECT_EQ(process.storage->GetVolumeHealth(hurried(), {kVolume}).ok(), !is_part);

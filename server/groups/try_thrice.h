@@ -1,4 +1,4 @@
-// Repeats a step whose failure may be temporary.
+// Repeats a step that may fail temporarily.
 #pragma once
 
 #include "absl/time/time.h"

@@ -383,7 +383,7 @@ class LinkWalker {
   const LinkWalkLimits limits_;
   SteadyTime until_;
   std::vector<Start> starts_;
-  // The directories to read: at index 0 those that no pod can write, at index 1 the rest.
+  // The directories to read: at index 1 those that a pod can write, at index 0 the rest.
   struct Part {
     std::deque<Pending> pending;
     size_t pending_bytes = 0;

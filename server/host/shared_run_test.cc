@@ -17,7 +17,7 @@ using Answer = absl::StatusOr<int>;
 
 class SharedRunTest : public testing::Test {
  protected:
-  // Starts a run, which ends when the gate opens or its call ends.
+  // Starts a run. It ends when the gate opens or its call ends.
   std::thread BeginFirst(const CallContext& context) {
     std::thread first([this, context] { first_ = Ask(context); });
     while (runs_ == 0) std::this_thread::yield();
@@ -33,7 +33,7 @@ class SharedRunTest : public testing::Test {
       return number;
     });
   }
-  // Calls Ask() on another thread, which waits for a run when this returns.
+  // Calls Ask() on another thread. When this returns, that thread waits for a run.
   std::thread AskBeside(Answer* answer, const CallContext& context = CallContext()) {
     const int before = shared_.waiting();
     std::thread thread([this, answer, context] { *answer = Ask(context); });

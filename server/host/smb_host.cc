@@ -62,7 +62,7 @@ Value CredentialValue(const SmbCredentials& credentials) {
 }
 
 // Converts a failure by its Win32 error. Windows reports this error as HRESULT, error object or
-// ReturnValue, and does not document which (doubt 18 of doubts.md).
+// ReturnValue, without a documented rule (doubt 18 of doubts.md).
 absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = false) {
   return RefusedBy(require_privacy ? Refuser::kEncryptedMapping : Refuser::kMapping, status);
 }

@@ -26,7 +26,7 @@ class SystemHost {
   absl::StatusOr<ServiceInfo> GetService(const CallContext& context, const std::string& name);
 
   // Returns the names of the services that depend on this one, directly or indirectly, and are not
-  // stopped, in an order in which they can be stopped.
+  // stopped, in a possible order of stops.
   absl::StatusOr<std::vector<std::string>> ListActiveDependents(const CallContext& context,
                                                                 const std::string& name);
 

@@ -10,8 +10,8 @@
 
 namespace csi_proxy::host {
 
-// The last 10,000 volumes with a file system according to Windows, or flushed by a call while the
-// mount manager knew a mount of them. Thread-safe.
+// The last 10,000 volumes for which Windows reported a file system, or that a call flushed while
+// they were mounted according to the mount manager. Thread-safe.
 class UsedVolumes {
  public:
   void Add(const VolumeId& volume) {

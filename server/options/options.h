@@ -56,13 +56,13 @@ struct Options {
   absl::Duration stop_grace_period = absl::Seconds(20);
 
   service::LogOptions log;
-  // The address of the Prometheus metrics; empty for none.
+  // The address of the Prometheus metrics; empty to disable them.
   std::string metrics_bind_address;
 
   // True if only the service control manager may start the process.
   bool windows_service = false;
 
-  // The words after the flags, which have no effect.
+  // The words after the flags. They have no effect.
   std::vector<std::string> ignored_words;
 
   bool show_help = false;

@@ -79,8 +79,7 @@ struct Client {
   const std::shared_ptr<Tenant> tenant;
   // The number of times that the client asked for more than its part, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
-  // The pipes to which the client has a main connection (ServerLimits). Guarded by the
-  // ConnectionTable.
+  // The pipes with a main connection of the client (ServerLimits). Guarded by the ConnectionTable.
   std::set<size_t> pipes_with_main;
   // The account that all connections of the client pay from.
   Http2Account http2;

@@ -45,7 +45,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   };
   const MutexLock lock(state_->mutex);
   std::weak_ptr<Client>& known = state_->clients[key];
-  // Another thread may have made the client since the first look.
+  // Another thread may have made the client since the first look-up.
   if (auto client = known.lock()) return client;
   std::shared_ptr<Tenant> with = state_->tenants[peer.tenant].lock();
   if (with == nullptr) state_->tenants[peer.tenant] = with = std::make_shared<Tenant>();

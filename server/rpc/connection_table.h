@@ -42,7 +42,7 @@ struct ListenerLimits {
   // The maximum of connections of a tenant to all pipes together. A new connection beyond it evicts
   // another connection of the tenant. A listener may lower this limit.
   size_t max_connections_of_tenant = 2048;
-  // A connection without calls for this time is closed; clients redial by themselves.
+  // A connection without calls for this time is closed; clients redial with their next call.
   absl::Duration idle_timeout = absl::Hours(1);
 };
 
@@ -144,7 +144,7 @@ class ConnectionTable {
   // A counter of ListenerCounters.
   using Counter = uint64_t ListenerCounters::*;
 
-  // Reports clients at their limit to `observers`, which are not owned.
+  // Reports clients at their limit to `observers`. These are not owned.
   explicit ConnectionTable(ListenerLimits limits, std::vector<CallObserver*> observers = {})
       : limits_(limits), observers_(std::move(observers)) {}
 

@@ -24,7 +24,7 @@ class ConnectionTableTest : public testing::Test {
  protected:
   using Served = std::shared_ptr<ServedConnection>;
 
-  // Makes a connection, which is not listed yet.
+  // Makes a connection that is not listed yet.
   ConnectionBeforePreface* New(const std::shared_ptr<Client>& client, size_t pipe = 0) {
     ConnectionBeforePreface& connection = connections_.emplace_back();
     connection.pipe = pipe;
@@ -104,7 +104,7 @@ TEST_F(ConnectionTableTest, AClientThatConnectsEndlesslyWithoutCallsIsBarred) {
     served->BeginCall();
     served->EndCall();
   };
-  // A driver opens a connection for each call and closes none.
+  // A driver opens a connection for each call and never closes it.
   for (int i = 0; i < 1100; ++i) dial(one_, true);
   EXPECT_FALSE(one_->barred());
   for (int i = 0; i < 1000; ++i) dial(two_, false);

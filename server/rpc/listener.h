@@ -53,7 +53,7 @@ class Listener {
   void Serve(std::shared_ptr<const PipeServer> server, std::shared_ptr<ServedConnection> promoted,
              std::shared_ptr<transport::Stream> stream, absl::string_view received);
 
-  // Shared with the connections, which may outlive the listener.
+  // Shared with the connections, because they may outlive the listener.
   const std::shared_ptr<ConnectionTable> connections_;
   ClientRegistry clients_;
 };
@@ -80,7 +80,7 @@ struct PipePlace {
 //
 // Windows: named pipes `\\.\pipe\<name>`, open to local processes only.
 //
-// Reports clients at their limit of connections to `observers`, which must outlive all connections.
+// Reports clients at their limit of connections to `observers`. These must outlive all connections.
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
                                       std::vector<CallObserver*> observers = {});
 

@@ -4,8 +4,8 @@
 // connections and retries instances that failed.
 //
 // The process holds the pipe's name from the first instance to the end: an instance always exists,
-// and the security descriptor lets no other account make one. At the end every connection is
-// disconnected (server/pipe/closer.h), which frees the name.
+// and the security descriptor lets no other account make one. At the end it disconnects every
+// connection (server/pipe/closer.h), and so frees the name.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

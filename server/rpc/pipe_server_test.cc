@@ -1,4 +1,4 @@
-// Tests health and reflection, which every pipe serves.
+// Tests health and reflection of a pipe.
 #include "server/rpc/pipe_server.h"
 
 #include <gmock/gmock.h>

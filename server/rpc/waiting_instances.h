@@ -42,7 +42,7 @@ class WaitingInstances {
   void OnAdded(size_t pipe);
   void OnTaken(size_t pipe);
 
-  // Makes instances until enough wait. Does nothing if another thread makes them or a pause is on.
+  // Makes instances until enough wait. Has no effect if another thread makes them or a pause is on.
   void Replenish(size_t pipe);
   // Makes the instances after their pause. Returns the end of the next pause.
   SteadyTime Retry();

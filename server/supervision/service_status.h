@@ -45,7 +45,7 @@ class ServiceStatus {
 
   ServiceReport Starting() { return Pending(); }
   ServiceReport Running();
-  // Begins a stop, which should end within `limit`.
+  // Begins a stop. It should end within `limit`.
   ServiceReport Stopping(SteadyTime now, absl::Duration limit);
   ServiceReport Stopped(uint32_t exit_code);
 

@@ -277,7 +277,7 @@ absl::Status Flags::Take(const GoFlag& flag) {
   if (meanings.empty()) return NotForNodes(flag.name, ControllerOf(flag.name));
   if (controllers) controllers_flags_.push_back(absl::StrCat("--", flag.name));
   auto [component, row] = meanings[0];
-  // A flag of the process has one value, so a component's prefix before it changes nothing.
+  // A flag of the process has one value, so a component's prefix has no effect.
   if (controllers || row->owner == kProcess) component.reset();
   ABSL_RETURN_IF_ERROR(CheckGoValue(flag, row->kind));
   values_[{std::string(row->name), component}] = flag;

@@ -59,7 +59,7 @@ class Flags {
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 
   bool help() const { return line_.help; }
-  // The arguments after the flags. They are ignored, as upstream's programs do.
+  // The arguments after the flags. Ignored, as in upstream's programs.
   const std::vector<std::string>& rest() const { return line_.rest; }
   bool Runs(Component component) const { return runs_[static_cast<size_t>(component)]; }
   bool RunBoth() const { return runs_[0] && runs_[1]; }

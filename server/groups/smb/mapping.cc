@@ -41,7 +41,8 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   };
   ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
   if (is_usable(access->kind)) return true;
-  // An error of the whole share is final: a second request to a dead server would take long.
+  // An error of the whole share is final: a second request to a server that does not answer would
+  // take long.
   const uint32_t error = Win32CodeOf(access->error).value_or(0);
   const bool is_of_share = FindRefusal(Refuser::kMapping, error) != nullptr;
   if (access->kind == Kind::kNotReached && is_of_share) return false;

@@ -14,10 +14,10 @@
 
 namespace csi_proxy::storage {
 
-// Lets a repeated StageTarget try the portals without an earlier failure first. Records each
-// tenant's failures separately, because a wrong secret or a short deadline of the call may be the
-// cause. Keeps only names, at most 1,024 portals for all tenants. Cancelled calls count like calls
-// with a passed deadline. Thread-safe.
+// A repeated StageTarget first tries the portals that have not failed before. Records each tenant's
+// failures separately, because a wrong secret or a short deadline of the call may be the cause.
+// Keeps only names, at most 1,024 portals for all tenants. Cancelled calls count like calls with a
+// passed deadline. Thread-safe.
 class FailedPortals {
  public:
   // Returns the indexes of `portals` in the order in which to try them: first the portals without a

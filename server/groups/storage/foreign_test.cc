@@ -199,8 +199,7 @@ TEST_F(ForeignTest, ARepeatedCallStagesADiskWhoseVolumeArrivesLate) {
   }
 }
 
-// A volume whose staging was killed before the format is formatted; a volume with other data is
-// not.
+// A blank volume, left by a call killed before the format, is formatted. A volume with data is not.
 TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedOnlyIfItIsBlank) {
   ASSERT_TRUE(Partition(1).ok());
   const DiskPartition data = DiskNow(1).partitions.back();

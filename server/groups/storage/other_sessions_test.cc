@@ -300,7 +300,7 @@ TEST_P(OtherSessionsTest, ADiskWithoutALocationMatchesALunOnlyIfItsSessionShowsN
 // Faults of targets that operators reported.
 class TargetFaultsTest : public TargetTest {};
 
-// Windows keeps the session with the dead address, and the disks disappear.
+// Windows keeps the session with the old address, and the disks disappear.
 TEST_F(TargetFaultsTest, AMovedTargetIsStagedByItsNewPortal) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   Change([](NodeState& state) {

@@ -233,7 +233,7 @@ class Sequence {
     const Disk disk = AnyDisk(state);
     drawn_ = disk.number;
     Call call;
-    // Stage calls are the most frequent.
+    // Calls that stage are the most frequent.
     call.api = random_.OneIn(3) ? Api::kStage
                                 : static_cast<Api>(random_.Below(static_cast<uint64_t>(Api::kEnd)));
     call.number = random_.OneIn(12) ? 20 : disk.number;

@@ -258,8 +258,8 @@ class ShareUnstager {
     if (still != entry) return false;
     ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
     ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
-    // The search found links, but none at the target's path. One of them may have been the target's
-    // link by another path. That link is removed now, so search again.
+    // The search found links, but not one at the target's path. One of them may have been the
+    // target's link by another path. That link is removed now, so search again.
     if (!removed || was_seen) return removed;
     return UnmapOrWarn(TargetEntry{}, share);
   }

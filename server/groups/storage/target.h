@@ -24,7 +24,7 @@ namespace csi_proxy::storage {
 absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view field,
                                                            const std::vector<std::string>& texts);
 
-// Returns true if both are the same portal, compared without case.
+// Returns true if both are the same portal, compared case-insensitively.
 bool IsSame(const host::IscsiPortal& a, const host::IscsiPortal& b);
 
 // Returns INVALID_ARGUMENT unless `lun` is a decimal number, or empty if `may_be_empty`.

@@ -89,9 +89,9 @@ class TargetStages {
     return true;
   }
 
-  // Remembers, until the sessions have ended, the volume that an UnstageTarget call of `tenant` has
-  // unmounted, unless it is empty: for a repeated call no mount names the sessions' disk any more.
-  // Returns the volume remembered for `key`, or "".
+  // Remembers a volume, unless empty, that an UnstageTarget call of `tenant` has unmounted. A
+  // repeated call needs it: without the mount, only the volume leads to the disk of the sessions to
+  // end. Returns the volume remembered for `key`, or "".
   std::string RememberUnstaged(const std::string& tenant, const std::string& key,
                                const std::string& volume) {
     if (!volume.empty()) unstaged_.Set(tenant, key, volume);

@@ -351,7 +351,7 @@ class RandomNode {
   uint64_t volumes_ = 0;
   uint64_t copies_ = 0;
   char next_letter_ = 'D';
-  // The folders of C: at which volumes are mounted.
+  // The folders of C: with a mounted volume.
   std::vector<proto::File> outside_;
 };
 

@@ -45,7 +45,7 @@ struct Fault {
   absl::Duration latency = absl::ZeroDuration();
   // The result of the operation. kOk: the operation is only delayed.
   absl::StatusCode code = absl::StatusCode::kOk;
-  // The Windows error that the text quotes, for example 5 for "access denied". 0: none.
+  // The Windows error in the text, for example 5 for "access denied". 0: no such error.
   uint32_t windows_error = 0;
 };
 
