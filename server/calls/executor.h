@@ -86,7 +86,7 @@ class TenantQueue {
   // The executor owns the fields below; its lock guards them.
   size_t queued_ = 0;
   size_t running_ = 0;
-  // Tasks that run, and tasks that have begun and wait without a slot.
+  // The running and the blocked tasks.
   size_t begun_ = 0;
   // The waiters for a slot; reclaims go first.
   TaskList reclaims_;
@@ -102,7 +102,7 @@ absl::Status TooManyCallsOfClient(size_t own, size_t most);
 // Starts threads when needed, keeps an idle one, and ends surplus ones after a second. Thread-safe.
 //
 // A task is  it has             it counts as
-// waiting    neither            queued
+// waiting    not begun          queued
 // running    a slot, a thread   running, begun
 // blocked    a thread           begun: it has yielded its slot (YieldSlot) to another task
 //

@@ -51,10 +51,10 @@ class DetachedRuns {
   // Runs `change` and returns its result.
   //
   // If `context` ends first, returns its error, naming the first object; the change goes on, and is
-  // cancelled after `longest`. Returns RESOURCE_EXHAUSTED without a change if `most_left` runs
-  // without callers of the tenant are under way. Yields the call's slot. Does not wait for earlier
-  // changes, so that a repeated removal succeeds although Windows has lost the first. REQUIRES:
-  // `objects` is not empty.
+  // cancelled after `longest`. Returns RESOURCE_EXHAUSTED without a change if the tenant's callers
+  // have left `most_left` runs that are still under way. Yields the call's slot. Does not wait for
+  // earlier changes, so that a repeated removal succeeds although Windows has lost the first.
+  // REQUIRES: `objects` is not empty.
   absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 

@@ -158,7 +158,7 @@ absl::Status SmbHost::CreateMapping(const CallContext& context, const std::strin
   cim::Arguments arguments = {{"RemotePath", Value::String(share)},
                               {"Persistent", Value::Boolean(false)},
                               {"RequirePrivacy", Value::Boolean(require_privacy)}};
-  // The mapping is anonymous only without a name; an empty name would not do.
+  // A mapping without a user name is anonymous; one with an empty user name is not.
   if (!credentials.username.empty()) {
     arguments["Credential"] = CredentialValue(credentials);
   }

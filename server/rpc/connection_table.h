@@ -166,8 +166,8 @@ class ConnectionTable {
   // Returns the time at which the next preface becomes overdue.
   SteadyTime next_deadline() const;
 
-  // Makes a connection that has sent its preface live, until End(). The table cannot evict it
-  // before Serve(). REQUIRES: the connection is listed.
+  // Makes a connection live, after its preface and until End(). The table cannot evict it before
+  // Serve(). REQUIRES: the connection is listed.
   std::shared_ptr<ServedConnection> Promote(ConnectionBeforePreface* connection);
   // Lists a live connection as served.
   void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);

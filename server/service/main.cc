@@ -22,7 +22,7 @@
 namespace csi_proxy {
 namespace {
 
-// A stop that takes longer than the grace period by this time ends the process with its calls.
+// A stop may last this much longer than the grace period. Then the process ends, with its calls.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Starts the service, serves until a stop, then stops it.

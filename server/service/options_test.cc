@@ -96,7 +96,7 @@ TEST(OptionsTest, FlagsOfNodeBootstrapScriptsAreAccepted) {
   EXPECT_TRUE(klogs.skip_headers && klogs.skip_file_headers && klogs.add_dir_header);
 }
 
-// The current file and five old ones.
+// The log has the current file and five old files.
 TEST(OptionsTest, LogFilesAreSmallByDefault) {
   EXPECT_EQ(MustParse({}).log.file_max_megabytes, 20u);
   EXPECT_EQ(MustParse({"-log_file_max_size=1800"}).log.file_max_megabytes, 1800u);

@@ -39,8 +39,8 @@ enum class LookupResult {
   kRemoved,
 };
 
-// Finds the mapping of a path's share. Removes it if it does not work; ignores the state in
-// Windows.
+// Finds the mapping of a path's share. Removes a mapping that does not work, even if Windows
+// reports it as working.
 //
 // If mappings are bound to credentials: returns PERMISSION_DENIED if this process made the mapping
 // with other credentials, and removes the mapping if another process made it.

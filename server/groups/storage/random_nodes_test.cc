@@ -277,7 +277,7 @@ class Sequence {
       node_->core()->Change([&](NodeState& state) { std::erase_if(state.faults, is_wrong); });
     }
     before_ = node_->Snapshot();
-    // Windows continues a method, and a method that hangs may still run.
+    // Windows continues a method after its caller has left, and a method that hangs may still run.
     const auto goes_on = [&] {
       return std::ranges::any_of(before_.faults, [](const FaultRule& rule) {
         const bool hangs = rule.latency > absl::ZeroDuration() && rule.resource.empty();

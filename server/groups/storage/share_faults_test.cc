@@ -145,7 +145,7 @@ TEST_F(ShareFaultsTest, AMappingStaysIfNotAllLinkedFoldersWereTried) {
 }
 
 // The server denied access through a mapping from the start. For another user or path the mapping
-// is made again. The removal of the mapping ends the denial.
+// is made again. After the removal of the mapping the denial is forgotten.
 TEST_F(ShareFaultsTest, ADenialIsRememberedPerPathUserAndMapping) {
   const std::string there = R"(\\files.corp.example\a\there)";
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\other", Secret("x")).ok());
