@@ -239,7 +239,7 @@ std::string Spoil(const Row& row, const std::function<void(NodeState&)>& spoil,
   const std::string told = absl::StrJoin(said, "\n");
   EXPECT_EQ(Others(node->Snapshot(), row), Others(Prepared(), row));
   EXPECT_EQ(process.locks.size(), 0u);
-  // A row without a target removes only the mapping, and fails if that fails.
+  // A row without a target only removes the mapping, and fails if the removal fails.
   if (!may_stay && !row.target.empty()) {
     EXPECT_FALSE(IsThere(node->Snapshot(), row)) << told;
     for (const std::string& word : Left(node->Snapshot(), row)) EXPECT_THAT(told, HasSubstr(word));

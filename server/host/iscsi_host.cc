@@ -340,7 +340,7 @@ absl::Status IscsiHost::MakePersistent(const CallContext& context, const std::st
   ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, *target, iqn, ids));
   for (const cim::Object& session : sessions) {
     ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-    // Windows opens a session that is registered twice twice at the next start
+    // If a session is registered twice, Windows opens it twice at the next start
     // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
     if (persistent) continue;
     cim::Arguments arguments = {{"IsMultipathEnabled", Value::Boolean(allow_multipath)}};

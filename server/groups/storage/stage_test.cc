@@ -173,7 +173,7 @@ TEST_F(StageTest, StageVolumeRefusesATargetThatIsInUse) {
   EXPECT_TRUE(Exists(Below(R"(full\x)")));
 }
 
-// The number may get another disk before the call has its locks.
+// Another disk may get the number before the call has its locks.
 TEST_F(StageTest, StageVolumeFailsIfTheDiskWasReplacedBeforeTheLock) {
   const std::function<void(Disk&)> changes[] = {
       [](Disk& disk) { disk.serial_number = "vol-of-somebody-else"; },
