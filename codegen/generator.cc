@@ -1,5 +1,4 @@
-// protoc-gen-csi-proxy: generates all code between the hub and the released versions of an API
-// group.
+// protoc-gen-csi-proxy: generates all code between an API group's hub and its released versions.
 //
 //   protoc -I api --csi-proxy_out=OUT --csi-proxy_opt=group=volume,conversions=FILE
 //       volume/hub.proto volume/v1/api.proto volume/v1beta1/api.proto ...

@@ -55,8 +55,7 @@ struct RemoteBackend {
 struct EmbeddedBackend {
   absl::StatusOr<std::shared_ptr<Connection>> (*connect)(const ClientOptions& options);
   // Returns OK if kAuto may choose embedded mode. Otherwise returns the reason against it:
-  // FAILED_PRECONDITION if this process would manage the storage of a container instead of the
-  // node's.
+  // FAILED_PRECONDITION if this process would manage a container's storage instead of the node's.
   absl::Status (*may_be_chosen)();
 };
 

@@ -177,8 +177,7 @@ class Running final : public Sidecars {
 
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
     Endpoints endpoints = AllEndpoints();
-    // Listens before the driver answers, so that a probe can tell a slow driver from missing
-    // sidecars.
+    // Listens before the driver answers, so that a probe can tell a slow driver from no sidecars.
     const absl::Status listening = Listen(&endpoints);
     if (!listening.ok() && !options_.independent) return listening;
     ABSL_ASSIGN_OR_RETURN(const std::string name, DriverName(driver));

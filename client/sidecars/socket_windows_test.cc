@@ -1,4 +1,4 @@
-// gRPC over Windows sockets, and the files of Unix sockets. Most tests use TCP: Wine 8 lacks Unix
+// gRPC over Windows sockets, and Unix sockets' files. Most tests use TCP: Wine 8 lacks Unix
 // sockets.
 #include "client/sidecars/socket_windows.h"
 // Must follow winsock2.h.

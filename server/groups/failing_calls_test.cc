@@ -151,8 +151,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.ListVolumeHealth", "win32.Control"},
     {"storage.ListVolumeHealth", "win32.GetFileSystem"},
     {"storage.ListVolumeHealth", "wmi.Query/*"},
-    // If a volume does not report whether it is writable or has a file system, the call queries it
-    // again.
+    // If a volume does not report whether it is writable or formatted, the call queries it again.
     {"disk.SetDiskState of a read-only disk", "win32.GetFileSystem"},
     {"storage.StageTarget", "win32.GetFileSystem"},
     {"storage.StageTarget of a connected one", "win32.GetFileSystem"},

@@ -1,5 +1,4 @@
-// An attacker's names and ids must not alter a WMI query, address another object, or change the
-// node.
+// An attacker's names and ids must not alter a WMI query, reach another object, or change the node.
 #include <string>
 #include <vector>
 

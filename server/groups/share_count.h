@@ -48,8 +48,7 @@ class ShareCount {
   // Cancels a running count.
   ~ShareCount();
 
-  // Returns the last counts, or nullopt before the first and after a failed one. Starts a due
-  // count.
+  // Returns the last counts, or nullopt before the first or after a failed one. Starts a due count.
   std::optional<ShareCounts> Get();
 
  private:

@@ -1,5 +1,5 @@
-// The errors of ../troubleshooting.md: each text of its first columns is part of a simulated node's
-// error.
+// The errors of ../troubleshooting.md: each text in its first columns is part of an error of a
+// simulated node.
 #include <fstream>
 #include <map>
 #include <memory>

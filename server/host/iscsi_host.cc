@@ -255,8 +255,7 @@ absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPort
   const std::string name = PortalName(portal);
   return changes_.Run(context, {PortalObject(portal)},
                       [&wmi = wmi_, path = object.path(), portal, name](const CallContext& run) {
-                        // The port must be an argument, because the object's path does not contain
-                        // it.
+                        // The port must be an argument, because the object's path lacks it.
                         return Invoke(wmi, run, path, "Remove", PortalArguments(portal),
                                       absl::StrCat("removing ", name));
                       });

@@ -63,8 +63,7 @@ class SmbHost {
   // Returns the node's own names and addresses.
   absl::StatusOr<machine::NetworkNames> GetNetworkNames();
 
-  // Waits for the end of a RemoveMapping() that its caller has left. Until then it may vanish at
-  // any time.
+  // Waits for the end of a RemoveMapping() that its caller left. The mapping may vanish until then.
   absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
   // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because

@@ -173,8 +173,7 @@ class ConnectionTable {
   void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);
   // Unlists a served connection that has ended.
   void End(const std::shared_ptr<ServedConnection>& connection);
-  // Ends the connections without a call for limits.idle_timeout. Returns the time of the next
-  // check.
+  // Ends connections without a call for limits.idle_timeout. Returns the time of the next check.
   SteadyTime EndIdle(SteadyTime now);
   // Ends all served connections after their calls.
   void GoAway();

@@ -100,8 +100,7 @@ class PipeListener final : public Listener {
   // Returns true if the instance is still silent and must read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
   bool Admit(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Cancels the read of a connection that the table has dropped. The completion removes the
-  // instance.
+  // Cancels the read of a connection that the table has dropped. Its completion removes it.
   static void Cancel(ConnectionBeforePreface* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }

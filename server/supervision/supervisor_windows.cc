@@ -219,8 +219,7 @@ class Service final : public StopWaiter {
 absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
   // A service has no standard handles (https://learn.microsoft.com/windows/console/getstdhandle).
-  // Otherwise does not try, because Wine delays the answer by ten seconds while another service
-  // runs.
+  // Otherwise does not try, because Wine delays the answer by ten seconds if another service runs.
   if (must_be_service || GetStdHandle(STD_ERROR_HANDLE) == nullptr) {
     static Service* const service = new Service(body);
     absl::Status status = service->Run();

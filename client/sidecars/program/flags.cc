@@ -180,8 +180,7 @@ std::vector<Meaning> MeaningsOf(absl::string_view flag) {
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   const std::vector<Meaning> meanings = MeaningsOf(name);
   if (!meanings.empty()) return meanings[0].second->kind;
-  // kBool allows a controller's flag without a value, because Take() refuses it with a better
-  // message.
+  // kBool allows a controller's flag without a value, because Take() has a better message.
   if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;
 }

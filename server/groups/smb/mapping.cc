@@ -104,8 +104,7 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     const absl::StatusOr<UncPath> path = UncPath::Parse("share", other);
     if (other == share || ServerOf(other) != ServerOf(share)) continue;
     if (!path.ok() || !path->components().empty() || !mapping.local_path.empty()) continue;
-    // Takes the other share's lock only if it is free, because the caller already holds a share's
-    // lock.
+    // Takes the other share's lock only if it is free, because the caller holds a share's lock.
     const auto lock =
         groups::LockShare(*deps.locks, context.WithTimeout(absl::ZeroDuration()), path->Share());
     ABSL_RETURN_IF_ERROR(context.Check());
