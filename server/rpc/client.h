@@ -40,7 +40,7 @@ struct Tenant {
   // The connections to all pipes. Guarded by the ConnectionTable.
   size_t connections = 0;
   // Limits what all processes of the tenant hold to four times what one process may hold, plus the
-  // room for long messages of one process. The account has no other limits.
+  // room for long messages of one process. The tenant does not use the account's other limits.
   Http2Account memory{Http2Limits{.held_bytes = 4 * Http2Limits().held_bytes}};
 };
 

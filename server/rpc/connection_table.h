@@ -2,7 +2,7 @@
 // listeners of all platforms share this.
 //
 // A connection is  from                  to
-// silent           Admit()               its preface: Promote(); a limit or an error: Drop()
+// silent           Admit()               Promote(), at its preface; Drop() or an eviction
 // live             Promote()             End()
 // served           Serve(), while live   End(), or an eviction: the table no longer counts it
 #pragma once

@@ -36,7 +36,7 @@ namespace client {
 class OwnNode;
 }
 
-// Limits of a node's calls. The defaults are those of the service.
+// The objects that calls may act on, and the limits of calls. The defaults are the service's.
 struct NodeOptions {
   // Paths in calls must lead into these directories. At least one; each absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};

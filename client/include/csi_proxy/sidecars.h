@@ -35,8 +35,8 @@ struct RegistrarOptions {
   std::string plugin_registration_path = {};
   // How long the registration socket may take to answer the registrar's own /healthz.
   absl::Duration timeout = absl::Seconds(1);
-  // Creates this file when the kubelet has accepted the driver, and removes it when the registrar
-  // starts or stops. Empty: none.
+  // A file that the registrar creates when the kubelet has accepted the driver, and removes at its
+  // own start and stop. Empty: no file.
   std::string marker_file = {};
   // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all. Empty: not
   // served.
