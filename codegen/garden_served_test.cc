@@ -44,7 +44,7 @@ class NumberedGarden final : public Service {
     return ListPlantsResponse{.labels = {{.latin = "salvia"}}};
   }
 
-  // Returns the pipe of the last call, or "" if there was none, and forgets it.
+  // Returns the pipe of the last call and forgets it; "" before the first call.
   std::string TakePipe() {
     const std::lock_guard lock(mutex_);
     return std::exchange(pipe_, "");
@@ -130,7 +130,7 @@ TEST_F(GardenServedTest, AShutGateRefusesNewCalls) {
 }
 
 TEST_F(GardenServedTest, AClientIsRefusedBeyondItsShareOfTheExecutor) {
-  // One call runs, one waits, and a third exceeds the client's share.
+  // One call runs, one waits, and a third exceeds the client's part.
   rpc::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
   deps_.executor = &narrow;
   absl::Notification until;

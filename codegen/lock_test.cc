@@ -56,7 +56,7 @@ TEST(ReleasedLock, TheLockIsExactlyAsTheToolWritesIt) {
   EXPECT_EQ(*text, FormatLock(RealLock()));
 }
 
-// Edits of released files, each of which must change the fingerprint.
+// Each edit of a released file must change the fingerprint.
 TEST(ReleasedLock, EveryEditOfAReleasedFileIsDetected) {
   constexpr char kField[] = "int64 diskSize = 1;";
   constexpr char kRpc[] = "rpc Rescan(RescanRequest) returns (RescanResponse);";
@@ -65,7 +65,7 @@ TEST(ReleasedLock, EveryEditOfAReleasedFileIsDetected) {
   } edits[] = {
       {"disk/v1beta1", kField, "int64 diskSize = 2;"},
       {"disk/v1beta1", kField, "uint64 diskSize = 1;"},
-      // The wire stays, the JSON form and the accessors do not.
+      // The wire form stays; the JSON form and the accessors change.
       {"disk/v1beta1", kField, "int64 disk_size = 1;"},
       {"disk/v1beta1", kField, "int64 diskSize = 1 [json_name = \"size\"];"},
       {"disk/v1beta1", kField, "int64 diskSize = 1; int64 used = 2;"},

@@ -1,6 +1,5 @@
-// Hostile and faulty clients of the C interface: calls that are cancelled, late, for the wrong node
-// or made from within the log; null, huge or malformed arguments; stale or forged handles; many
-// threads.
+// Hostile and faulty clients of the C interface: cancelled and late calls, calls for the wrong node
+// and from within the log; null, huge or malformed arguments; stale or forged handles; threads.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// The longest time that a call may take. The injected latencies are longer.
+// The limit of a call's duration. The injected latencies are longer.
 constexpr auto kPrompt = seconds(20);
 constexpr uint32_t kMinute = 60'000;
 
@@ -62,7 +61,7 @@ TEST(HostileCallsTest, CancelEndsOnlyTheNamedCall) {
 TEST(HostileCallsTest, ABegunCallHandleCanBeUsedOnce) {
   const Node node;
   const csi_proxy_call call = node.Begin();
-  // Calling a method that does not exist uses the announcement up, too.
+  // A call of a method that does not exist also uses the announcement up.
   EXPECT_EQ(node.Call("/v1.Disk/Erase", "", {.call = call}).code, kUnimplemented);
   EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kNotFound);
   node.SlowDown("disk.*", kMinute);
@@ -102,7 +101,7 @@ TEST(HostileCallsTest, ACallEndsAtItsTimeout) {
   }
 }
 
-// A log whose callback calls the node that writes the log.
+// A log with a callback that calls the node that writes the log.
 struct Reentrant {
   csi_proxy_node node = 0;
   bool inside = false;
@@ -114,7 +113,7 @@ struct Reentrant {
     self->inside = true;
     csi_proxy_call call = 0;
     self->codes.push_back(csi_proxy_begin(self->node, &call));
-    // Calls Mkdir for the directory that the line is about, which writes another line.
+    // Calls Mkdir for the directory in the line, and so writes another line.
     self->codes.push_back(Invoke(self->node, kMkdir, Text(1, Directory("x")),
                                  {.call = call, .timeout_ns = kSecond / 20})
                               .code);
@@ -268,7 +267,7 @@ TEST(HostileInvokeTest, UnknownMethodsAreUnimplemented) {
 
 TEST(HostileInvokeTest, BytesThatAreNotAMessageAreRefused) {
   const Node node;
-  // Deeply nested groups, which every parser must skip.
+  // Deeply nested groups. Every parser must skip them.
   const std::string groups(1'000'000, '\x0b');
   const std::string_view requests[] = {
       "\xff",                                          // half a tag
@@ -339,7 +338,7 @@ void Join(std::vector<std::thread>* threads) {
   for (std::thread& thread : *threads) thread.join();
 }
 
-// A log that counts its lines, and those that come after its node was closed.
+// A log that counts its lines, and its lines after its node was closed.
 struct ClosingLog {
   std::atomic<bool> closed = false;
   std::atomic<int> lines = 0, late = 0;
@@ -351,7 +350,7 @@ struct ClosingLog {
   }
 };
 
-// The number of calls that ended with each code. The last element counts values that are no code.
+// The number of calls that ended with each code. The last element counts values that are not codes.
 struct Counts {
   std::atomic<int> of[18] = {};
   void Add(int32_t code) { ++of[code >= 0 && code <= 16 ? code : 17]; }

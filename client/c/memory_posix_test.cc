@@ -20,7 +20,7 @@ long ResidentMemory() {
 
 void Ignore(void*, int32_t, const char*, size_t) {}
 
-// Makes calls with answers, errors and log lines, and announces calls that are used or not.
+// Makes calls with answers, errors and log lines. Announces calls, and uses only some of them.
 void MakeCalls(const Node& node, int count) {
   const std::string path = Text(1, Directory("x"));
   for (int i = 0; i < count; i += 5) {

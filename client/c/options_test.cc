@@ -32,7 +32,7 @@ TEST(OptionsTest, AllowedServicesLimitsWhichServicesMayBeStarted) {
   EXPECT_EQ(node.Call(kStart, Text(1, "MSiSCSI")).code, kPermissionDenied);
 }
 
-// The share is on an appliance that cannot encrypt.
+// The share's appliance cannot encrypt.
 TEST(OptionsTest, AllowPlainSmbPermitsSharesWithoutEncryption) {
   const std::string request =
       Text(1, R"(\\oldnas.example\public)") + Text(3, "guest") + Text(4, "guest-password");
@@ -66,7 +66,7 @@ TEST(OptionsTest, CallsBeyondMaxCallsAndMaxQueuedAreRefused) {
     codes[i] = std::async(std::launch::async,
                           [&, i] { return node.Call(kRescan, "", {.call = calls[i]}).code; });
   }
-  // The call over the limit is answered at once.
+  // The node answers the call over the limit immediately.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   int second = -1;
   while (second < 0 && std::chrono::steady_clock::now() < give_up) {

@@ -1,4 +1,4 @@
-// The library without a simulator: its node is this machine.
+// Tests the library without a simulator: its node is this machine.
 #include <gmock/gmock.h>
 
 #include "client/c/method_paths.h"

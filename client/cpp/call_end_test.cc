@@ -19,10 +19,10 @@ namespace csi_proxy::client {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Milliseconds(300);
-// How much longer a call may take on a busy machine. Without the code under test it never ends.
+// The extra time that a call may take on a busy machine. Without the code under test it never ends.
 constexpr absl::Duration kSlack = absl::Seconds(4);
 
-// More than a pipe or socket buffers.
+// Larger than the buffer of a pipe or socket.
 constexpr size_t kLarge = 4 << 20;
 
 class CallEndTest : public testing::TestWithParam<int> {
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(, CallEndTest,
                                         static_cast<int>(Misbehaviour::kIgnoresCalls) + 1),
                          NameOf);
 
-// Returns the time that a call with these options has until its deadline.
+// Returns the time from the start of a call with these options to its deadline.
 absl::Duration Allowed(const CallOptions& defaults, const CallOptions& options) {
   const SteadyTime deadline = MakeCallContext(defaults, options).deadline();
   return deadline - SteadyTime::Now();

@@ -156,7 +156,7 @@ TEST_F(ConnectTest, InAContainerTheModeIsEmbeddedOnlyOnRequest) {
   EXPECT_THAT(log_, ElementsAre(Pair(_, "csi_proxy: the mode is remote: a container")));
   Link(nullptr, &kInContainer);
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
-  // A pipe does not change the choice, because this program cannot use it.
+  // The pipe does not change the choice, because this program cannot use it.
   LeaveSocket(PipePath(options_, "volume", "v1"));
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
   for (const RemoteBackend* remote :

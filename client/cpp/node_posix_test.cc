@@ -33,7 +33,7 @@ TEST(NodePosixTest, ErrorsNameALockDirectoryThatCannotBeMade) {
   EXPECT_THAT(std::string(node.status().message()), testing::HasSubstr("lock_directory: "));
 }
 
-// Formats a volume of a node whose format takes `latency`, with a timeout of `timeout`.
+// Formats a volume with a timeout of `timeout`, on a node where a format takes `latency`.
 absl::Status Format(const std::string& locks, absl::Duration latency, absl::Duration timeout,
                     int ready) {
   NodeOptions options;
@@ -69,7 +69,7 @@ TEST(NodePosixTest, TwoProcessesDoNotFormatOneVolumeSimultaneously) {
   }
   char byte;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
-  // By then the other process has locked the volume, for longer than this call waits.
+  // By now the other process has locked the volume, for longer than this call waits.
   absl::SleepFor(absl::Milliseconds(300));
   const absl::Status taken =
       Format(directory.path(), absl::Milliseconds(1), absl::Milliseconds(200), ready[1]);

@@ -1,4 +1,4 @@
-// The direct library, on a simulated node.
+// Tests Node directly, on a simulated node.
 #include "csi_proxy/node.h"
 
 #include <gmock/gmock.h>
@@ -62,8 +62,8 @@ TEST_F(NodeTest, ARawDiskBecomesAMountedVolumeAndEachChangeIsLogged) {
                           HasSubstr("FormatVolume"), HasSubstr("Mkdir"), HasSubstr("MountVolume")));
 }
 
-// Windows cannot end a flush. The node ends without it, and its machine after it. Runs that have
-// been left do not log any more.
+// Windows cannot end a flush. The node ends without it, and its machine after it. A run stops
+// logging when its calls have left it.
 TEST_F(NodeTest, AHungFlushDoesNotDelayTheEndOfTheNode) {
   auto opened = client::OpenSimulatedNode(Options(), "default");
   ASSERT_TRUE(opened.ok()) << opened.status();

@@ -1,4 +1,4 @@
-// Tests which owners' pipes a client uses, and for how long.
+// Tests the owners of pipes that a client uses, and how long it keeps a pipe open.
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The result of a call to a pipe whose owner is given in SDDL, and the bytes sent to its server.
+// The result of a call to a pipe with an owner in SDDL, and the bytes that the client sent.
 struct Outcome {
   absl::Status status;
   DWORD sent = 0;
@@ -68,7 +68,7 @@ TEST(SquatterTest, APipeOfSystemReceivesTheCall) {
   EXPECT_GT(outcome.sent, 0u) << "the test would not see what a squatter is sent";
 }
 
-// The Go release's listener never serves its first instance, as this test's server does not.
+// The Go release's listener never serves its first instance; neither does this test's server.
 TEST(DeadInstanceTest, TheClientSkipsAPipeInstanceWithoutAServer) {
   const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-dead-", GetCurrentProcessId()));
   const auto calls = *pipe::NewPipeCalls(*pipe::Security::ForServer("D:P(A;;GA;;;WD)"));

@@ -31,7 +31,7 @@ class Operation {
     EXPECT_TRUE(done_.WaitForNotificationWithTimeout(kSoon));
     return result_;
   }
-  // Returns the result of a call that may have ended at once.
+  // Returns the result of a call. If `at_once`, the call has ended with `result`.
   Stream::Result Await(bool at_once, const Stream::Result& result) {
     return at_once ? result : Await();
   }
@@ -186,7 +186,7 @@ TEST(SocketConnectTest, ConnectIsRefusedBeforeTheSocketListens) {
   EXPECT_TRUE(HasWin32Code(early.status(), WSAECONNREFUSED)) << early.status();
 }
 
-// No thread accepts, and the queue is short: a blocking connect would wait for minutes.
+// The listener does not accept, and its queue is short: a blocking connect would wait for minutes.
 TEST(SocketConnectTest, ConnectEndsAtItsDeadlineIfTheQueueIsFull) {
   const BoundSocket bound = BindLoopback();
   ASSERT_EQ(listen(bound.socket.get(), 1), 0);

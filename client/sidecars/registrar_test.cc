@@ -1,4 +1,4 @@
-// The registrar with a kubelet that misses its socket.
+// Tests the registrar with a kubelet that misses its socket.
 #include "client/sidecars/registrar.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ class RegistrarTest : public ::testing::Test {
     const int64_t before = Made();
     return Eventually([&] { return Made() != before && Made() != 0; });
   }
-  // Returns how many sockets have existed within `time` from now.
+  // Returns the number of sockets that exist within `time` from now.
   size_t SocketsWithin(absl::Duration time) {
     std::set<int64_t> made;
     for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
@@ -100,7 +100,7 @@ TEST_F(RegistrarTest, TheWaitForTheKubeletDoublesEachTime) {
   const size_t sockets = SocketsWithin(absl::Milliseconds(900));
   EXPECT_GE(sockets, 2u);
   EXPECT_LE(sockets, 7u);
-  // The log has lines about the first, the second and the fourth.
+  // The log has a line for the first, the second and the fourth socket.
   EXPECT_LE(Lines(), 3);
   EXPECT_GE(Lines(), 1);
 }
@@ -198,7 +198,7 @@ TEST(SocketChannelTest, ADriverThatSendsEndlessHeadersIsDisconnected) {
     EXPECT_FALSE(Probe(**channel, deadline).ok());
   }
   driver.join();
-  // Includes bytes in the buffers between the two, so it may be more than was received.
+  // Includes bytes in the buffers of both sides, so it may exceed the received bytes.
   EXPECT_GT(taken, SocketChannel::kMostReceived / 2);
   EXPECT_LT(taken, size_t{4 << 20});
 }

@@ -200,7 +200,7 @@ TEST_F(SidecarsTest, AFileInPlaceOfTheSocketIsNotChanged) {
   auto sidecars = Start(Options());
   EXPECT_EQ(Failure().code(), absl::StatusCode::kFailedPrecondition);
   sidecars.reset();
-  // The probe goes on without the registrar, which starts once the path is free.
+  // The probe runs without the registrar. The registrar starts when the path is free.
   SidecarsOptions options = Options();
   options.independent = true;
   options.registrar->http_endpoint = options.livenessprobe->http_endpoint;

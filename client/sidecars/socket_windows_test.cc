@@ -1,4 +1,4 @@
-// gRPC over Windows sockets, and the files of Unix sockets. Most tests use TCP: Wine 8 has no Unix
+// gRPC over Windows sockets, and Unix sockets' files. Most tests use TCP: Wine 8 lacks Unix
 // sockets.
 #include "client/sidecars/socket_windows.h"
 // Must follow winsock2.h.
@@ -68,7 +68,7 @@ bool Soon(Condition condition) {
   return condition();
 }
 
-// A call on its own thread that does not end by itself.
+// A call on its own thread. The server does not answer it.
 class LongCall {
  public:
   // Sends a request of `request_bytes` bytes.
@@ -201,7 +201,7 @@ TEST_F(SocketTransportTest, ConnectionsLeakNoHandles) {
     for (int i = 0; i < times; ++i) {
       const auto channel = Connect();
       EXPECT_TRUE(Ask(*channel).ok());
-      // Connects and disconnects, as the kubelet does to check whether this is a socket.
+      // Connects and disconnects, as the kubelet does to check that the file is a socket.
       EXPECT_TRUE(pipe::Connect(address_, SteadyTime::Now() + kSoon).ok());
     }
   };
@@ -252,7 +252,7 @@ TEST_F(SocketTransportTest, AStopIsPromptWhileClientsConnectAndDisconnect) {
 
 // --- Servers that do not serve ---
 
-// Runs a function on each connection, and keeps the connections open until its own end.
+// Runs a function on each connection. Keeps the connections open until its destructor.
 class RawServer {
  public:
   explicit RawServer(std::string says, bool closes = false) {

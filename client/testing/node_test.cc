@@ -1,4 +1,4 @@
-// The tests of a driver, for which this library is made.
+// Tests this library in the way that a driver's tests use it.
 #include "csi_proxy/testing/node.h"
 
 #include <gmock/gmock.h>

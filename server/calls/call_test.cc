@@ -60,7 +60,7 @@ TEST_F(EmbeddedCallTest, AnEmbeddedCallRunsOnTheCallersThreadAndNotifiesObserver
       EXPECT_TRUE(RunAt(&deps_, kMethod, CallContext(), nothing).ok());
     });
     while (executor_.queued() == 0) std::this_thread::yield();
-    // The other call gets the slot that this call yields, and runs on its own thread.
+    // The other call, on its own thread, gets the slot that this call yields.
     const YieldSlot yielded(call);
     other.join();
     absl::Status error = absl::NotFoundError("no such volume");

@@ -12,7 +12,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Counts down when it runs, then waits for the gate if there is one.
+// Counts down when it runs, then waits for the gate unless it is null.
 struct Job final : Task {
   void Run(TaskSlot*) override {
     started->CountDown();
@@ -57,7 +57,7 @@ TEST(ExecutorTest, ATaskOnTheCallersThreadUsesASlot) {
   EXPECT_FALSE(executor.TryRun(&refused)) << "another waits";
   EXPECT_EQ(refused.thread, std::thread::id());
   gate.Notify();
-  // When the first task ends, the second has its thread.
+  // The second task gets the first one's thread when the first ends.
   waited.Wait();
   caller.join();
 }
@@ -111,7 +111,7 @@ TEST_F(FairExecutorTest, AReservedSlotServesOnlyOtherClients) {
   Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
-  // The other slot is reserved for other clients, and two_ uses it for one task after another.
+  // The other slot is reserved for other clients. two_ uses it for several tasks in turn.
   ASSERT_TRUE(Note(executor, one_, "mine", &mine).ok());
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();

@@ -53,7 +53,7 @@ class BadInputTest : public HandlerTest {
         .status();
   }
 
-  // Paths that may also be a working directory itself.
+  // The fields for paths that may be a working directory itself.
   const std::vector<Field> paths_ = {
       {"path",
        [&](auto& text) { return filesystem_->PathExists(context_, {.path = text}).status(); }},
@@ -73,7 +73,7 @@ class BadInputTest : public HandlerTest {
        [&](auto& text) { return storage_->GetPathStats(context_, {.path = text}).status(); }},
       {"path", [&](auto& text) { return storage_->ListMounts(context_, {.path = text}).status(); }},
   };
-  // Paths that must lie strictly below a working directory.
+  // The fields for paths strictly below a working directory.
   const std::vector<Field> paths_below_ = {
       {"path", [&](auto& text) { return Rmdir(text); }},
       {"path",
@@ -210,7 +210,7 @@ TEST_F(BadInputTest, TextFieldsLimitLengthAndCharacters) {
   };
   const struct {
     Field field;
-    // 0 if any length is allowed.
+    // 0 for no limit.
     size_t longest;
     bool may_be_empty = false;
   } rows[] = {
@@ -314,7 +314,8 @@ TEST_F(BadInputTest, AnErrorInAPortalNamesTheField) {
   }
 }
 
-// RFC 3720, sections 3.2.6.1 and 3.2.6.3: at most 223 bytes, of any script, of three kinds.
+// RFC 3720, sections 3.2.6.1 and 3.2.6.3: names of three kinds (iqn, eui, naa), at most 223 bytes,
+// of any script.
 TEST_F(BadInputTest, TargetNamesMustFollowRfc3720) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5"};
   const Field calls[] = {

@@ -20,7 +20,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
 
   using Answers = std::vector<std::pair<const char*, absl::Status>>;
 
-  // Makes every call that takes a path, and returns the answers.
+  // Makes every call that has a path, and returns the answers.
   Answers TryAll(const std::string& path) {
     Answers answers = TryStrict(path);
     for (auto& answer : TryLenient(path)) answers.push_back(std::move(answer));
@@ -28,7 +28,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     return answers;
   }
 
-  // Makes the calls that take a path in any spelling and change something or return links.
+  // Makes the calls that accept a path in any spelling and change the node or return links.
   Answers TryLenient(const std::string& path) {
     const std::string volume = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
     return {
@@ -121,7 +121,7 @@ TEST_P(ConfinementTest, LenientSpellingsAreConfinedLikeAnyPath) {
         volume_->GetClosestVolumeIDFromTargetPath(context_, {.target_path = spelled.text})
             .status());
     for (const auto& [call, status] : answers) {
-      // A harmless path names nothing that exists.
+      // A harmless path does not exist.
       const bool harmless = spelled.code == absl::StatusCode::kOk;
       EXPECT_EQ(status.code(), harmless ? absl::StatusCode::kNotFound : spelled.code)
           << call << " " << spelled.text << ": " << status;
@@ -197,8 +197,8 @@ TEST_P(ConfinementTest, ALoopOfLinksIsAnError) {
   for (const auto& [call, status] : TryAll(Below("a\\x"))) EXPECT_FALSE(status.ok()) << call;
 }
 
-// An attacker swaps a directory for a link while calls pass through it: each call meets one or the
-// other, and no call reaches the link's target.
+// An attacker swaps a directory for a link while calls pass through it. Each call meets the
+// directory or the link, and never reaches the link's target.
 TEST_P(ConfinementTest, ALinkSwappedInDuringACallIsNotFollowed) {
   const std::string before = Outside();
   std::atomic<bool> stop = false;

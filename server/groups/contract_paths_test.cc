@@ -1,5 +1,5 @@
-// Tests of what drivers rely on about mounted folders, links and the spellings of paths, each named
-// after one promise.
+// Tests the promises to drivers about mounted folders, links and the spellings of paths. Each test
+// has the name of one promise.
 #include <string>
 
 #include "absl/strings/match.h"
@@ -142,7 +142,7 @@ TEST_F(MountedFolderContract, IsSymlinkDoesNotRevealWhichPathsExistOutside) {
   }
 }
 
-// Links at a working directory are trusted, so no call may put a link or another entry there.
+// Calls trust links at a working directory, so no call may put a link or another entry there.
 TEST_F(MountedFolderContract, NoCallReplacesAWorkingDirectory) {
   const std::string inner = Below("pods\\inner");
   ASSERT_TRUE(Mkdir(inner).ok());
@@ -173,7 +173,7 @@ TEST_F(MountedFolderContract, NoCallReplacesAWorkingDirectory) {
         << root;
   }
   EXPECT_FALSE(Exists(R"(C:\later)"));
-  // The host alone does not make the link either.
+  // The host without the handlers also refuses to make the link.
   const ConfinedPath later{parse(R"(C:\later)"), deps_.roots};
   const ConfinedPath source{parse(Below("t")), deps_.roots};
   EXPECT_TRUE(absl::IsPermissionDenied(host_->filesystem().CreateLink(context_, source, later)));

@@ -1,4 +1,4 @@
-// Tests of what drivers rely on in the groups filesystem and smb, each named after one promise.
+// Tests promises to drivers in the groups filesystem and smb. Each test has the name of a promise.
 #include <thread>
 #include <vector>
 
@@ -50,7 +50,7 @@ TEST_F(FilesystemContract, RmdirRefusesToRemoveALinkNamedPodsOrPlugins) {
     const absl::Status refused = Rmdir(Below(name), true);
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_TRUE(Exists(Below(name)));
-    // Deeper, the name says nothing.
+    // In a deeper folder the name has no meaning.
     ASSERT_TRUE(PlantLink(Below("moved\\pods"), Below("moved")).ok());
     EXPECT_TRUE(Rmdir(Below("moved\\pods")).ok());
   }
@@ -154,7 +154,7 @@ TEST_F(SmbContract, EachFailedMappingHasTheCodeOfItsReason) {
   }
 }
 
-// Other tenants own the mappings with other credentials, so the error must not name them.
+// The mappings with other credentials are other tenants', so the error must not name them.
 TEST_F(SmbContract, OnlyTheLogNamesMappingsWithOtherCredentials) {
   deps_.require_privacy = false;
   Remake();
@@ -174,8 +174,8 @@ TEST_F(SmbContract, OnlyTheLogNamesMappingsWithOtherCredentials) {
   EXPECT_TRUE(absl::EndsWith(warnings_[0], R"(, by \\fileserver.example\data)")) << warnings_[0];
 }
 
-// csi-driver-smb reads the link and takes its first two components as host and share; containerd
-// cannot follow a link to a share that has no backslash at the end.
+// csi-driver-smb reads the link and uses its first two components as host and share; containerd
+// cannot follow a link to a share without a trailing backslash.
 TEST_F(SmbContract, ALinkToASharesRootEndsInABackslashAndIsReused) {
   const std::string target = R"(\\fileserver.example\data\)";
   for (int i = 0; i < 2; ++i) {

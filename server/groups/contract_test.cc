@@ -1,5 +1,4 @@
-// Tests of what drivers rely on in the groups disk, volume, iscsi and system, each named after one
-// promise.
+// Tests promises to drivers in disk, volume, iscsi and system. Each test has the name of a promise.
 #include <regex>
 #include <vector>
 
@@ -283,7 +282,7 @@ TEST_F(IscsiContract, DiscoveryListsKnownTargetsIfTheUpdateFails) {
   EXPECT_EQ(found->iqns.size(), 3u);
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
-  // A call whose deadline has passed fails instead of returning the known targets.
+  // A call with a passed deadline fails instead of returning the known targets.
   Delay("wmi.Invoke/MSFT_iSCSITargetPortal.Update", absl::Hours(1));
   const auto late = iscsi_->DiscoverTargetPortal(context_.WithTimeout(absl::Milliseconds(50)),
                                                  {.target_portal = portal});
@@ -304,7 +303,7 @@ TEST_F(SystemContract, StartAndStopCanBeRepeated) {
   }
 }
 
-// C depends on B, and B on A: stopping A stops C, then B, then A. Idle, which also depends on A, is
+// C depends on B, and B on A: stopping A stops C, then B, then A. Idle also depends on A, but has
 // stopped already, so the call must not stop it.
 TEST_F(SystemContract, ForceStopsChainsOfDependentsButNotStoppedServices) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
@@ -347,7 +346,7 @@ TEST_F(SystemContract, AListOfAllowedServicesForbidsOtherServices) {
                            "\" may not be started or stopped: see the option allowed_services")));
     EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
   }
-  // Permission for a service does not include its dependents, and nothing is stopped.
+  // Permission for a service excludes its dependents, and the refused call stops no service.
   EXPECT_TRUE(absl::IsPermissionDenied(
       system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
   EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,

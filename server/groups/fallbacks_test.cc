@@ -1,4 +1,4 @@
-// A fallback is counted once when it is taken, and no other fallback is counted.
+// A used fallback is counted once, and other fallbacks are not counted.
 #include "server/base/fallbacks.h"
 
 #include <map>
@@ -24,7 +24,7 @@ using testing::Pair;
 class FallbackTest : public StrictDiskTest {
  protected:
   FallbackTest() {
-    // No fallback is needed on this machine.
+    // Calls on this machine do not need fallbacks.
     Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = true; });
     Change([](NodeState& state) {
       state.volume_arrival_delay = absl::ZeroDuration();
@@ -50,7 +50,7 @@ class FallbackTest : public StrictDiskTest {
     Change([&](NodeState& state) { change(state.disks[number]); });
   }
 
-  // Returns the fallbacks that the call took, each with its count.
+  // Returns the fallbacks of the call, each with its count.
   static std::map<std::string, uint64_t> Taken(absl::FunctionRef<absl::Status()> call) {
     std::map<std::string, uint64_t> before;
     for (const FallbackFacts& facts : kFallbacks) {

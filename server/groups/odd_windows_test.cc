@@ -45,7 +45,7 @@ class OddWindowsTest : public StrictDiskTest {
     EXPECT_FALSE(WriteAt(Below("m")).ok());
     return volume;
   }
-  // Makes the volumes of disk 1 disappear after the first listing since its read-only flag was
+  // Makes the volumes of disk 1 disappear after the first listing after its read-only flag was
   // cleared, and come back later.
   void GoAfterOneLook() {
     os_->before_control = [this](uint32_t code, DeviceAccess) {
@@ -107,7 +107,7 @@ TEST_F(OddWindowsTest, AWriteProtectedVolumeIsDismountedByAReadOnlyHandle) {
   }
 }
 
-// A read-only file system has nothing to flush, so a successful flush proves nothing.
+// A flush of a read-only file system has no data to write, so its success is no proof.
 TEST_F(OddWindowsTest, AReadOnlyFileSystemIsRemountedEvenIfItsFlushSucceeds) {
   ReadOnlyVolume();
   os_->flushes_anything = true;
@@ -140,7 +140,7 @@ TEST_F(OddWindowsTest, ADiskUnknownToWmiIsSearchedAgainAfterARescan) {
       machine::simulator::NewSimulatedOs(node_->core()));
   const absl::Status partitioned = Partition(1);
   EXPECT_TRUE(partitioned.ok()) << partitioned;
-  // A disk that does not exist costs no rescan.
+  // A call for a disk that does not exist makes no rescan.
   const auto asked = node_->CountCalls().wmi_calls;
   EXPECT_TRUE(absl::IsNotFound(Partition(77)));
   EXPECT_EQ(node_->CountCalls().wmi_calls - asked, 1);

@@ -1,5 +1,5 @@
-// Nodes on which operators met faults of CSI drivers for Windows, as scenarios named after the
-// situation. Each cites its report.
+// Nodes with faults of CSI drivers for Windows that operators reported. Each scenario is named
+// after the situation and cites its report.
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ using testing::Not;
 
 constexpr uint64_t kTiB = 1024 * kGiB;
 
-// Windows' disk. The folder `gone` is the mount of a volume whose disk was pulled.
+// Windows' disk. The folder `gone` is the mount of a volume on a removed disk.
 constexpr char kWindows[] = R"(
   disk {
     number: 0 size_bytes: 68719476736 style: GPT
@@ -84,7 +84,7 @@ std::string DataVolume(absl::string_view id, absl::string_view more) {
 }
 
 // github.com/kubernetes-sigs/alibaba-cloud-csi-driver/issues/795: a snapshot of another machine's
-// Windows disk, whose first partition holds no data.
+// Windows disk. Its first partition does not contain data.
 TEST(ReportedDisksTest, PartitionDiskSucceedsIfABootPartitionPrecedesTheData) {
   for (const std::string& style :
        {absl::StrCat("MBR partition { size_bytes: 524288000 active: true ", DataVolume("2", "")),
@@ -115,7 +115,7 @@ TEST(ReportedDisksTest, PartitionDiskBringsAUsedDiskOnline) {
 }
 
 // github.com/kubernetes/kubernetes/issues/121937: the staging folder is the mount of a volume that
-// is gone, and the disk of that name now has another volume.
+// no longer exists, and the disk of that name now has another volume.
 TEST(ReportedDisksTest, MountVolumeRefusesAFolderWithAnotherVolumesMount) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10737418240 style: GPT partition { size_bytes: 5000000000 ",
@@ -174,10 +174,10 @@ TEST(ReportedDisksTest, CallsRefuseADynamicDiskWithoutWaiting) {
 struct Growth {
   const char* name;
   std::string disk;
-  uint64_t least;  // bytes that the volume has when it is staged
+  uint64_t least;  // with `most`, the bounds of the staged volume's size in bytes
   uint64_t most;
   bool grew;
-  const char* warning;  // empty: none
+  const char* warning;  // empty: no warning
 };
 
 // A volume that cannot grow is staged. File systems:
@@ -271,7 +271,7 @@ TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
     EXPECT_THAT(staged->warnings, ElementsAre(HasSubstr("disk 1 holds E:")));
     EXPECT_TRUE(node.Stage(named).ok());
   }
-  // A disk number or location may by now belong to another disk, so it is refused.
+  // By now another disk may have the number or location, so the call refuses it.
   Reported node(disk(""));
   const DiskSelector place = {.lun_id = "1", .adapter = "3"};
   for (const DiskSelector& selector : {place, DiskSelector{.number = "1"}}) {

@@ -1,4 +1,4 @@
-// Tests how far a volume grows, and the result of growth that Windows refuses.
+// Tests the limits of a volume's growth, and growth that Windows refuses.
 #include <cstdint>
 
 #include "absl/strings/match.h"
@@ -20,7 +20,7 @@ TEST_F(ResizeTest, AResizeToTheMaximumUsesTheMaximumThatWindowsReports) {
   EXPECT_TRUE(resized.ok()) << resized;
   const uint64_t largest = Size(volume);
   EXPECT_EQ(largest, before + 10 * kGiB - 8 * kMiB);
-  // No more room remains, even for a repeated call.
+  // A repeated call finds no more room.
   EXPECT_TRUE(Resize(volume, 0).ok());
   EXPECT_EQ(Size(volume), largest);
 }
@@ -40,7 +40,7 @@ TEST_F(ResizeTest, AResizeToASizeReachesExactlyThatSizeOrFails) {
   EXPECT_EQ(Size(volume), before + kGiB);
 }
 
-// GetSupportedSize, which fails if the service that optimises drives is disabled, is not needed.
+// Does not need GetSupportedSize: it fails if the service that optimises drives is disabled.
 TEST_F(ResizeTest, AResizeEndsAtTheNextPartition) {
   const std::vector<std::string> volumes = TwoVolumes();
   Inject("wmi.Invoke/MSFT_Partition.GetSupportedSize", 2, 0);
@@ -68,7 +68,7 @@ TEST_F(ResizeTest, AResizeNoticesThatTheDiskHasGrown) {
 TEST_F(ResizeTest, AFailedGrowthBelow100MiBIsNotAnError) {
   const std::string volume = Volume(1);
   const uint64_t full = Size(volume);
-  // There is no room.
+  // The disk has no more room.
   EXPECT_TRUE(Resize(volume, full + 99 * kMiB).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Resize(volume, full + 100 * kMiB)));
   EXPECT_EQ(Size(volume), full);

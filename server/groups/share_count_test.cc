@@ -20,7 +20,7 @@ const ListSmbMappingsResponse kListed = {
                  {R"(\\h\b)", "OK", {R"(C:\k\3)"}},
                  {R"(\\h\c)", "OK", {}}}};
 
-// Returns true once the counts are `expected`, false after a minute.
+// Returns true when the counts are `expected`, false after a minute.
 bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
   const SteadyTime end = SteadyTime::Now() + absl::Seconds(60);
   while (SteadyTime::Now() < end) {
@@ -38,7 +38,7 @@ TEST(CountSharesTest, MappingsWithoutLinksCountAsUnknownIfTheListingIsIncomplete
   EXPECT_EQ(CountShares({}), ShareCounts());
 }
 
-// A dead server or a hanging WMI must not delay the other metrics.
+// An unreachable server or a hanging WMI must not delay the other metrics.
 TEST(ShareCountTest, GetNeverWaitsAndTheDestructorCancelsTheCount) {
   std::atomic<int> begun = 0, given_up = 0;
   {
@@ -85,7 +85,7 @@ TEST(ShareCountTest, SharesAreCountedAtMostOncePerMinute) {
   EXPECT_EQ(begun, 1);
 }
 
-// Counting in a tree that a pod has made slow to walk uses at most a twentieth of a processor.
+// A count in a tree that a pod has made slow to walk uses at most a twentieth of a processor.
 TEST(ShareCountTest, ASlowCountDelaysTheNextCountProportionally) {
   std::atomic<int> begun = 0;
   ShareCount count(

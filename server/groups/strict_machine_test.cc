@@ -151,7 +151,7 @@ TEST_F(StrictMachineTest, RmdirWaitsForAnEntryThatIsOpenBriefly) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(1));
 }
 
-// The entry is deleted but still open elsewhere: for drivers it is absent.
+// The entry is deleted but another process has it open: for drivers it is absent.
 TEST_F(StrictMachineTest, AnEntryThatIsBeingDeletedCountsAsAbsent) {
   Behave([](Behaviour& behaviour) { behaviour.plain_deletion = true; });
   ASSERT_TRUE(Mkdir(Below("d\\e")).ok());

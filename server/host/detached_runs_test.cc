@@ -56,7 +56,7 @@ TEST(DetachedRunsTest, AnAbandonedChangeIsCancelledAfterItsLimit) {
   EXPECT_TRUE(changes.Await(CallContext().WithTimeout(absl::Seconds(20)), "disk 1").ok());
 }
 
-// The destructor ends the changes that are left.
+// The destructor ends the remaining changes.
 TEST(DetachedRunsTest, ATenantCanAbandonRunsOnlyUpToTheLimit) {
   DetachedRuns changes(2);
   const auto hang = [](const CallContext& run) { return run.SleepFor(absl::InfiniteDuration()); };

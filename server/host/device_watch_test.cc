@@ -14,7 +14,7 @@ namespace {
 using absl::Milliseconds;
 using testing::SizeIs;
 
-// A machine whose devices arrive when the test says, and whose clock the test moves.
+// A machine with arrivals of devices and a clock that the test controls.
 class ScriptedOs final : public OddOs {
  public:
   explicit ScriptedOs(Machine& node) : OddOs(node) {}
@@ -33,7 +33,7 @@ class ScriptedOs final : public OddOs {
 
 class DeviceWatchTest : public testing::Test {
  protected:
-  // Looks once and waits. Returns how long the machine was asked to wait.
+  // Checks once and waits. Returns the wait that the watch requested from the machine.
   absl::Duration Pause() {
     os_.waits.clear();
     watch_.Watch();

@@ -89,7 +89,7 @@ TEST_F(FilesystemTest, ALinkToAShareHasATargetOnlyWhileTheShareIsMapped) {
 
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
   EXPECT_FALSE(Read("pods\\p1\\mount").target_exists);
-  // The link is made nevertheless, because no server is asked.
+  // The link is made nevertheless, because the call does not access the server.
   ASSERT_THAT(files().CreateLink(context_, Kubelet("share"), Kubelet("pods\\p1\\late")), IsOk());
   ASSERT_THAT(node_->SetServerReachable("SRV", true), IsOk());
   EXPECT_TRUE(Read("share").target_exists);
@@ -135,7 +135,7 @@ TEST_F(FilesystemTest, OnlyMappedServersAreContacted) {
   EXPECT_THAT(node_->Snapshot().faults, testing::IsEmpty()) << "asked";
 }
 
-// The server may be dead, and operations that stay on the node must not wait for it.
+// The server may not answer, and operations on the node itself must not wait for it.
 TEST_F(FilesystemTest, ACallThatWaitsForAServerYieldsItsSlot) {
   const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
   ASSERT_THAT(files().CreateLinkToShare(context_, share, Kubelet("share")), IsOk());
@@ -146,7 +146,7 @@ TEST_F(FilesystemTest, ACallThatWaitsForAServerYieldsItsSlot) {
   EXPECT_THAT(files().CreateLink(with_slot, Kubelet("dir"), Kubelet("to_dir")), IsOk());
   EXPECT_THAT(files().ReadLink(with_slot, Kubelet("to_dir")), IsOk());
   EXPECT_THAT(files().GetStats(with_slot, Kubelet("to_dir")), IsOk());
-  // A new link to a share asks no server.
+  // A call that makes a link to a share does not access the server.
   EXPECT_THAT(files().CreateLink(with_slot, Kubelet("share"), Kubelet("to_share")), IsOk());
   EXPECT_FALSE(slot.TakeYielded()) << "all of that is on the node";
   EXPECT_THAT(files().MakeDirectories(with_slot, Kubelet("share")), IsOk());

@@ -86,7 +86,7 @@ TEST_F(IscsiTest, ASessionWhoseLogoutFailsStaysPersistent) {
   EXPECT_FALSE(persistent());
 }
 
-// Two portals offer one target. Once the sessions exist, the portals need not be registered.
+// Two portals offer one target. After the login, the portals need not be registered.
 TEST_F(IscsiTest, OneTargetCanHaveSessionsWithTwoPortals) {
   node_->core()->Change([](NodeState& state) {
     state.behaviour.mpio = true;

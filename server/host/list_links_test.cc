@@ -150,7 +150,7 @@ TEST_F(ListLinksTest, LinksAreSortedByPath) {
 }
 
 TEST_F(ListLinksTest, APodsEntriesDoNotHideAnotherPodsMounts) {
-  // The kubelet's layout: a pod's own entries begin as deep as the mounts of others.
+  // The kubelet's layout: a pod's own entries begin as deep as another pod's mounts.
   constexpr char kPod[] = R"(pods\a\volumes\kubernetes.io~empty-dir\)";
   constexpr char kMount[] = R"(pods\z\volumes\kubernetes.io~csi\pv\mount)";
   std::vector<std::string> directories, links;
@@ -161,7 +161,7 @@ TEST_F(ListLinksTest, APodsEntriesDoNotHideAnotherPodsMounts) {
   const LinkList all = Walk();
   EXPECT_EQ(all.links.size(), 301u) << "large directories have their turn";
   EXPECT_FALSE(all.incomplete);
-  // The limit is below the number of the first pod's entries.
+  // The limit is lower than the number of the first pod's entries.
   const LinkList some = Walk({.entries = 3500});
   EXPECT_TRUE(some.incomplete);
   ASSERT_FALSE(some.links.empty());
@@ -188,7 +188,7 @@ TEST_F(ListLinksTest, TheWalkIsBoundedInTimeEntriesDepthAndMemory) {
   EXPECT_THAT(Walk({.time = absl::ZeroDuration()}).links, IsEmpty());
 }
 
-// All links of the kubelet and of drivers are found, and the answer says so.
+// The walk finds all links of the kubelet and of drivers, and the answer says so.
 TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoLinksOutsideThem) {
   const std::vector<std::string> placed = {R"(plugins\kubernetes.io\csi\smb\1\globalmount)",
                                            R"(pods\a\volumes\kubernetes.io~csi\pv\mount)",
@@ -240,11 +240,11 @@ TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoLinksOutsideThem) {
 TEST_F(ListLinksTest, TheWalkEndsWithItsCall) {
   const CallContext over(absl::Now() - absl::Seconds(1));
   EXPECT_THAT(ListLinks(*os_, over, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
-  // A call whose time ends during the walk fails too.
+  // A call also fails if its time ends during the walk.
   const CallContext soon(absl::Now() + absl::Milliseconds(200));
   WatchedOs slow(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(300)); });
   EXPECT_THAT(ListLinks(slow, soon, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
-  // A walk whose time ends returns the links found so far.
+  // If the walk's own time ends, it returns the links found so far.
   const CallContext shortly(absl::Now() + absl::Seconds(60));
   MakeLink("first", kRoot);
   WatchedOs late(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(100)); });
@@ -321,7 +321,7 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   ASSERT_EQ(list.links.size(), 1u);
   EXPECT_EQ(list.links[0].target, "");
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
-  // A target with control characters, which a terminal would execute, is not shown either.
+  // A target with control characters is not shown either, because a terminal would execute them.
   machine::Bytes escape = *machine::MakeSymlink(Path("C:\\~"));
   std::replace(escape.begin(), escape.end(), uint8_t{'~'}, uint8_t{0x1b});
   OddOs rude(*node_, escape);

@@ -87,7 +87,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   }
 }
 
-// Entries made through such a link would be elsewhere once the target is back.
+// Entries made through such a link would be at another place once the target exists again.
 TEST_F(ResolverTest, DanglingLinksAboveTheRootsAreErrors) {
   ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\gone)"), IsOk());
   ASSERT_THAT(node_->MakeLink(R"(C:\drive)", R"(Q:\)"), IsOk());
@@ -125,7 +125,7 @@ TEST_F(ResolverTest, AnAbsentEntryIsNotAnError) {
   }
 }
 
-// The look-ups for volumes follow more links than Windows does, and are confined likewise.
+// The look-ups of volumes follow more links than Windows does, but must stay in the roots too.
 TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEnteredBehindManyLinks) {
   ASSERT_THAT(node_->MakeLink("C:\\k0", "C:\\var\\lib\\kubelet"), IsOk());
   for (int i = 1; i < 100; ++i) {
@@ -145,7 +145,7 @@ TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEnteredBehindManyLinks) {
       FailsWith(kDenied, "mount point"));
 }
 
-// C:\var\lib leads back in by `kubelet`, but is outside nevertheless.
+// C:\var\lib contains the root `kubelet`, but is itself outside.
 TEST_F(ResolverTest, ALinkToADirectoryAboveTheRootsIsOutside) {
   ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\up", "C:\\var\\lib"), IsOk());
   EXPECT_THAT(Exists(Kubelet("up\\kubelet\\pods")), HasCode(kDenied));
@@ -225,17 +225,18 @@ TEST_F(ResolverTest, AReadOnlyCallOpensALinkFreePathInOneStep) {
     return node_->CountCalls().win32_calls - before;
   };
   ASSERT_THAT(node_->MakeDirectory(R"(C:\var\lib\kubelet\a\b\c\d\e)"), IsOk());
-  // Each entry is opened and asked for its attributes.
+  // Two calls an entry: one opens it, one reads its attributes.
   EXPECT_EQ(calls("pods", true), 4);
   EXPECT_EQ(calls(R"(a\b\c\d\e)", true), 4);
   EXPECT_EQ(calls(R"(a\b\c\none\e)", false), 3);
   ASSERT_THAT(node_->MakeLink(R"(C:\var\lib\kubelet\link)", R"(C:\var\lib\kubelet\a\b)"), IsOk());
   EXPECT_EQ(calls("link", true), 5);
-  // The root and an attempt, a walk to the link, then the root again and the rest at once.
+  // 2: the root. 1: a failed attempt at the whole path. 9: var, lib, kubelet, and the link with its
+  // target. 4: the root again, and the rest of the path.
   EXPECT_EQ(calls(R"(link\c\d\e)", true), 2 + 1 + 9 + 4);
 }
 
-// A read-only look at a path finds the same as a walk, on nodes with links of every kind.
+// On nodes with links of every kind, a read-only open must find the same as a walk.
 TEST_F(ResolverTest, AReadOnlyOpenFindsTheSameAsAWalk) {
   std::mt19937 random(20261125);
   const auto one_of = [&](size_t count) { return random() % count; };
@@ -252,7 +253,7 @@ TEST_F(ResolverTest, AReadOnlyOpenFindsTheSameAsAWalk) {
     host_ = NewSimulatedHost(*node_);
     for (int i = 0; i < 12; ++i) {
       const std::string at = random_path(kRoot, 3);
-      // Some fail, because another entry is there.
+      // Some entries cannot be made, because another entry exists there.
       switch (one_of(6)) {
         case 0:
           node_->WriteFile(at, 1, false).IgnoreError();

@@ -89,8 +89,8 @@ TEST_F(SmbTest, ErrorsDoNotContainThePassword) {
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "(53), 0x80041001"));
 }
 
-// learn.microsoft.com/windows/win32/debug/system-error-codes: the answers of a server that refuses,
-// and of Windows where there is a mapping. Each comes with advice.
+// learn.microsoft.com/windows/win32/debug/system-error-codes: the errors of a server that refuses,
+// and of Windows if a mapping exists. Each error gets advice.
 TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
   struct Row {
     uint32_t error;
@@ -159,7 +159,7 @@ TEST_F(SmbTest, ErrorsOfEveryMappingCallHaveAdvice) {
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 59);
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping),
               FailsWith(absl::StatusCode::kUnavailable, "(repeat the call"));
-  // These calls involve no server, so error 5 is about this process's own rights.
+  // These calls do not access a server, so error 5 is about this process's own rights.
   Fail("wmi.Query/MSFT_SmbGlobalMapping", 5);
   EXPECT_THAT(host_->smb().ListMappings(context_), FailsWith(kPrecondition, "rights of SYSTEM"));
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 5);
@@ -182,7 +182,7 @@ TEST_F(SmbTest, ErrorsDistinguishAServerThatCannotEncryptFromARefusal) {
   }
 }
 
-// The state that Windows shows may be wrong, so a mapping is judged by reaching the share.
+// The state that Windows reports may be wrong, so the host judges a mapping by access to the share.
 TEST_F(SmbTest, AMappingIsHealthyIfItsShareCanBeReached) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   const auto shows = [&] { return (*host_->smb().GetMapping(context_, kShare))->is_connected; };

@@ -99,7 +99,7 @@ TEST_F(BlockedTest, TheNumberOfBegunTasksIsLimited) {
   AwaitBlocked(6);
 }
 
-// The slots are taken by tasks that wait for tasks that want a slot back.
+// A task yields the only slot, and wants it back while another task of its client is queued.
 TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeItsClientsQueuedTasksStart) {
   Executor executor({.max_threads = 1, .max_queued = 8, .max_blocked = 1});
   Countdown waits(1), ended(2);
@@ -127,13 +127,13 @@ TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeItsClientsQueuedTasksStart) {
   EXPECT_EQ(order_, (std::vector<std::string>{"again", "new"}));
 }
 
-// A driver stages a hundred volumes at once.
+// A driver stages a hundred volumes simultaneously.
 TEST_F(BlockedTest, AHundredWaitingCallsOfATenantLeaveSlotsToOtherTenants) {
   {
     Executor executor(kDefault);
     for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, one_).ok());
     AwaitBlocked(108);
-    // The tenant has used its share of begun tasks, so one more task waits.
+    // The tenant has used its part of begun tasks, so one more task waits.
     Countdown ended(1);
     ASSERT_TRUE(Note(executor, one_, "", &ended).ok());
     EXPECT_EQ(executor.queued(), 1u);
@@ -148,7 +148,7 @@ TEST_F(BlockedTest, AHundredWaitingCallsOfATenantLeaveSlotsToOtherTenants) {
   }
 }
 
-// Two executors with one slot each. In all, a tenant may have two waiting calls beyond the slots.
+// Two executors with one slot each. Over both, a tenant may have two waiting calls more than slots.
 TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
   const Executor::Limits limits{
       .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};
@@ -161,7 +161,7 @@ TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
     AwaitBlocked(begun);
   }
   EXPECT_EQ(one.queued(), 1u);
-  // The call that has the slot of its executor does not count.
+  // The call that holds its executor's slot does not count.
   ASSERT_TRUE(Wait(other, there).ok());
   AwaitBlocked(4);
   ASSERT_TRUE(Wait(other, there).ok());
@@ -242,7 +242,7 @@ TEST_F(BlockedTest, AllTasksOfManyConcurrentTenantsRunWithinTheLimits) {
   EXPECT_LE(most_begun, 6 + 4);
 }
 
-// A system that starts no more than `left` threads.
+// A system that starts only `left` more threads.
 class FewThreadsTest : public BlockedTest {
  protected:
   ThreadStarter Few(int left) {
@@ -311,7 +311,7 @@ TEST_F(FairExecutorTest, TheLastSlotsAreReservedForTenantsWithoutASlot) {
   ASSERT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
   AwaitRunning(16);
   EXPECT_EQ(executor.queued(), 26u);
-  // Now no slot is left. The next free one must go to the newcomer, not to a tenant that has slots.
+  // Now no slot is left. The next free slot must go to the newcomer, because it has no slot yet.
   Countdown ended(1);
   ASSERT_TRUE(Note(executor, std::make_shared<TenantQueue>(), "newcomer", &ended).ok());
   third_ends.Notify();

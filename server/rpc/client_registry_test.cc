@@ -32,7 +32,7 @@ TEST(ClientRegistryTest, AReusedProcessNumberIsAnotherClient) {
 TEST(ClientRegistryTest, UnidentifiedProcessesAreOneTenant) {
   ClientRegistry registry;
   auto own = registry.Get(OwnProcess().process_id);
-  // These processes do not exist, so the system says nothing about them.
+  // These processes do not exist, so the system has no information about them.
   auto first = registry.Get(0x7ffffff0, 1), second = registry.Get(0x7ffffff4, 1);
   ASSERT_NE(own->tenant, nullptr);
   EXPECT_NE(own->tenant, first->tenant);

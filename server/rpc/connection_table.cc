@@ -132,7 +132,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
     line.used.splice(line.used.end(), line.fresh, line.fresh.begin());
   }
   ServedConnection* idle = line.fresh.empty() ? nullptr : line.fresh.front();
-  // A connection that was used since the last look moves to the end of the list and is spared once.
+  // A connection that was used since the last check moves to the list's end and is spared once.
   for (size_t looks = 2 * line.used.size(); idle == nullptr && looks > 0; --looks) {
     ServedConnection* const next = line.used.front();
     if (!next->TakeUsed() && !next->busy()) idle = next;
@@ -176,7 +176,7 @@ void ConnectionTable::Unlist(ConnectionBeforePreface* connection) {
   Give(connection->pipe, client);
 }
 
-// Stops counting the connection at once, although it may take a moment to end.
+// Stops counting the connection immediately, although it may take a moment to end.
 void ConnectionTable::Unlist(ServedConnection* connection) {
   if (connection->list_ == nullptr) return;
   connection->list_->erase(connection->place_);
@@ -228,7 +228,7 @@ void ConnectionTable::Serve(const std::shared_ptr<ServedConnection>& connection,
 }
 
 void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
-  ServedConnection::End end;  // destroyed without the lock, with what it owns
+  ServedConnection::End end;  // destroyed without the lock, with its captures
   const MutexLock lock(mutex_);
   Unlist(connection.get());
   --counters_.live;

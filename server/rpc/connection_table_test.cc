@@ -24,7 +24,7 @@ class ConnectionTableTest : public testing::Test {
  protected:
   using Served = std::shared_ptr<ServedConnection>;
 
-  // Makes a connection, which is not listed yet.
+  // Makes a connection that is not listed yet.
   ConnectionBeforePreface* New(const std::shared_ptr<Client>& client, size_t pipe = 0) {
     ConnectionBeforePreface& connection = connections_.emplace_back();
     connection.pipe = pipe;
@@ -43,7 +43,7 @@ class ConnectionTableTest : public testing::Test {
     EXPECT_EQ(displaced, nullptr);
     return !admitted;
   }
-  // Serves a connection; its name is added to hung_up_ if it must make room.
+  // Serves a connection. Its eviction adds `name` to hung_up_.
   Served Serve(const std::shared_ptr<Client>& client, const std::string& name, size_t pipe = 0) {
     ConnectionBeforePreface* const connection = New(client, pipe);
     EXPECT_EQ(Admit(connection), nullptr) << name;
@@ -90,7 +90,7 @@ TEST_F(ConnectionTableTest, ABarredClientIsRefused) {
   EXPECT_EQ(table_->counters().dropped_barred, 1u);
   EXPECT_EQ(table_->counters().dropped_for_room, 0u);
   EXPECT_EQ(Admit(New(two_)), nullptr);
-  // The client of unknown processes is never barred, because it stands for several processes.
+  // The client of unknown processes is never barred, because several processes share it.
   const std::shared_ptr<Client> unknown = NewClient(0);
   for (int i = 0; i <= 2048; ++i) unknown->CountRefusedCall();
   EXPECT_EQ(Admit(New(unknown)), nullptr);
@@ -104,7 +104,7 @@ TEST_F(ConnectionTableTest, AClientThatConnectsEndlesslyWithoutCallsIsBarred) {
     served->BeginCall();
     served->EndCall();
   };
-  // A driver that opens a connection for each call and closes none.
+  // A driver opens a connection for each call and never closes it.
   for (int i = 0; i < 1100; ++i) dial(one_, true);
   EXPECT_FALSE(one_->barred());
   for (int i = 0; i < 1000; ++i) dial(two_, false);
@@ -137,7 +137,7 @@ TEST_F(ConnectionTableTest, EvictionOrderIsSilentThenNeverUsedThenLongestIdle) {
   ConnectionBeforePreface* const silent = New(one_);
   Admit(silent);
   EXPECT_EQ(Admit(New(two_)), silent);
-  // The client that has most makes room, not the one that comes.
+  // The client with most connections loses one, not the client that dials.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"c"}) << "it has never made a call";
   served[0]->BeginCall();
@@ -163,7 +163,7 @@ TEST_F(ConnectionTableTest, InPlaceOfABusyClientTheNextClientLosesAConnection) {
   for (int i = 0; i < 2; ++i) Serve(two_, absl::StrCat("idle", i));
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"idle0"});
-  // No other client makes room for one that has as many: its own connection goes.
+  // No other client has more connections than two_, so it loses its own.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, (Names{"idle0", "idle1"}));
 }
@@ -175,7 +175,7 @@ TEST_F(ConnectionTableTest, AClientBeyondItsShareLosesItsOwnConnection) {
   EXPECT_EQ(Admit(newest), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
   EXPECT_EQ(Admit(New(one_)), newest) << "the silent one goes first";
-  // Other clients get the places beyond the share of one_ without an eviction.
+  // Other clients get the places beyond the part of one_ without an eviction.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});

@@ -117,7 +117,7 @@ TEST_F(ListenerTest, AtTheLimitAConnectionWithoutACallIsEvicted) {
   EXPECT_EQ(counters().ended_for_room, 1u);
   ASSERT_TRUE(third.Send(kHttp2Preface));
   BeginCall(third);
-  // Calls are under way on all, so the new connection is closed.
+  // Calls are under way on all connections, so the new connection is closed.
   RawClient fourth = Dial();
   EXPECT_TRUE(fourth.Ended());
   EXPECT_EQ(counters().dropped_for_room, 1u);

@@ -1,4 +1,4 @@
-// Tests the services that every pipe has beside its own.
+// Tests health and reflection of a pipe.
 #include "server/rpc/pipe_server.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace health = grpc::health::v1;
 using transport::Message;
 using transport::Reply;
 
-// The bytes of a client that the test carries itself.
+// The server's end of a connection. The test itself carries the bytes.
 class TestStream final : public transport::Stream {
  public:
   bool Read(absl::string_view*) override { return false; }
@@ -47,7 +47,7 @@ class PipeServerTest : public testing::Test {
   }
   ~PipeServerTest() override { stream_->Receive(""); }
 
-  // Calls a method and returns what has come so far.
+  // Calls a method and returns the reply so far.
   const Reply& Call(absl::string_view path, const google::protobuf::MessageLite& request,
                     bool ends = true) {
     const int32_t stream =
@@ -59,7 +59,7 @@ class PipeServerTest : public testing::Test {
     return client_.replies[stream];
   }
 
-  // A message whose service the pipe describes.
+  // The name of a service that the pipe can describe.
   const std::string name_ =
       simulated::AttachDiskRequest::descriptor()->file()->service(0)->full_name();
   const std::shared_ptr<PipeServer> server_ =

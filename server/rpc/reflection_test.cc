@@ -25,10 +25,10 @@ using testing::UnorderedElementsAre;
 using Request = grpc::reflection::v1::ServerReflectionRequest;
 using Response = grpc::reflection::v1::ServerReflectionResponse;
 
-// The service is the simulated node's: its file imports another one.
+// The service is the simulated node's, because its file imports another file.
 class ReflectionTest : public testing::Test {
  protected:
-  // Asks a message for its service's name; without a message the linker leaves the file out.
+  // Gets the service's name from a message, because the linker omits a file without a used message.
   static std::string Service() {
     return simulated::AttachDiskRequest::descriptor()->file()->service(0)->full_name();
   }
@@ -53,7 +53,7 @@ class ReflectionTest : public testing::Test {
     return Ask(request);
   }
 
-  // Returns the names of the files in an answer; each file must equal the one that is linked in.
+  // Returns the names of the files in an answer, and checks that each file equals the linked one.
   static std::vector<std::string> Files(const Response& response) {
     std::vector<std::string> names;
     for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {
@@ -107,7 +107,7 @@ TEST_F(ReflectionTest, ReflectionFindsRpcsMessagesFieldsAndImportedFiles) {
               ElementsAre("grpc/health/v1/health.proto"));
 }
 
-// descriptor.proto is linked in, and no pipe serves it.
+// descriptor.proto is linked in, but no pipe serves it.
 TEST_F(ReflectionTest, ServicesOfOtherPipesAreNotFound) {
   for (const auto& response :
        {AskForSymbol("google.protobuf.FileDescriptorProto"), AskForSymbol("v1.Nothing"),

@@ -21,7 +21,7 @@ namespace {
 
 using UnixListenerTest = ListenerTest;
 
-// Holds the listener's thread at the first client that has used its share.
+// Blocks the listener's thread at the first client that has used its part.
 class HoldsListener final : public CallObserver {
  public:
   void OnDone(const MethodInfo&, const CallContext&, const absl::Status&, absl::Duration) override {
@@ -49,7 +49,7 @@ class HoldsListener final : public CallObserver {
 
 class HeldListenerTest : public ListenerTest {
  protected:
-  // Returns when the listener's thread is held and `most` connections are open.
+  // Returns when the listener's thread is blocked and `most` connections are open.
   void StartHeld(size_t most) {
     listener_ = NewListener(
         place_, {.preface_timeout = absl::Hours(1), .max_connections = most, .client_share = 100},
@@ -120,7 +120,7 @@ TEST_F(UnixListenerTest, WithoutDescriptorsSilentConnectionsAreEvicted) {
   std::vector<RawClient> clients;
   for (int i = 0; i < 50; ++i) clients.push_back(Dial());
   ASSERT_TRUE(Eventually([&] { return counters().silent == 50; }));
-  // Both ends live in this process: leave room for two more descriptors, this side's.
+  // Both ends live in this process: leave one descriptor, for the client's end.
   UniqueFd one(socket(AF_UNIX, SOCK_STREAM, 0));
   UniqueFd two(socket(AF_UNIX, SOCK_STREAM, 0));
   rlimit tight = old_limit;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPipes = 5, kQuiet = 4;
 
-// Pipes whose clients take an instance as soon as it is made, and one that no client opens.
+// Clients take new instances of the pipes in flooded_ immediately. No client opens kQuiet.
 class WaitingInstancesTest : public testing::Test {
  protected:
   absl::Status Make(size_t pipe) {
@@ -68,7 +68,7 @@ TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightInstancesPerTurn) {
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], 8u);
   ASSERT_EQ(posted_.size(), 1u);
-  // The posted turn is still to come, and must not be taken by other calls.
+  // The posted turn has not run yet, and other calls must not run in its place.
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], 8u);
   for (size_t turn = 2; turn < 10; ++turn) {
@@ -111,7 +111,7 @@ TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterGrowingPausesAndSeldomLogged
   now_ = next;
   EXPECT_EQ(instances_.Retry(), SteadyTime::InfiniteFuture());
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
-  // The pause is short again, and the log is still spared.
+  // The pause is short again, but the failure count still limits the log.
   failing_ = {0};
   instances_.OnTaken(0);
   instances_.Replenish(0);

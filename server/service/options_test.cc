@@ -22,7 +22,7 @@ Options MustParse(const std::vector<std::string>& arguments) {
   return options.ok() ? *options : Options();
 }
 
-// Returns each directory behind its flag.
+// Returns each directory after its flag.
 std::vector<std::string> Directories(const std::vector<std::string>& arguments) {
   std::vector<std::string> directories;
   for (const auto& [flag, path] : MustParse(arguments).working_dirs) {
@@ -39,7 +39,7 @@ TEST(OptionsTest, WithoutFlagsTheServerUsesWindowsAndTheKubeletsDirectory) {
   EXPECT_TRUE(options.log.to_stderr);
 }
 
-// The rules themselves are tested in server/base/go_flags_test.cc and integration/flags.
+// server/base/go_flags_test.cc and integration/flags test the rules themselves.
 TEST(OptionsTest, FlagsAreParsedAsInGo) {
   EXPECT_EQ(MustParse({"-v", "4", "--v=2"}).log.verbosity, 2) << "the last one holds";
   EXPECT_EQ(MustParse({"-log_file=x", "-log_file="}).log.file, "");
@@ -96,7 +96,7 @@ TEST(OptionsTest, FlagsOfNodeBootstrapScriptsAreAccepted) {
   EXPECT_TRUE(klogs.skip_headers && klogs.skip_file_headers && klogs.add_dir_header);
 }
 
-// The current file and five old ones.
+// The log has the current file and five old files.
 TEST(OptionsTest, LogFilesAreSmallByDefault) {
   EXPECT_EQ(MustParse({}).log.file_max_megabytes, 20u);
   EXPECT_EQ(MustParse({"-log_file_max_size=1800"}).log.file_max_megabytes, 1800u);

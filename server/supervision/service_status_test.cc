@@ -23,7 +23,7 @@ TEST(ServiceStatusTest, ControlsAreAcceptedOnlyWhileRunning) {
   EXPECT_EQ(status.Stopped(0).accepted_controls, 0u);
 }
 
-// The kubelet's preshutdown handler needs the service, so it must not stop then.
+// The kubelet's preshutdown handler needs the service, so the service must not stop at preshutdown.
 TEST(ServiceStatusTest, PreshutdownIsNotAccepted) {
   constexpr uint32_t kAcceptPreshutdown = 0x100;
   EXPECT_EQ(ServiceStatus(kStart).Running().accepted_controls & kAcceptPreshutdown, 0u);
@@ -58,7 +58,7 @@ TEST(ServiceStatusTest, OnlyPendingReportsHaveACheckpointWhichIncreases) {
   EXPECT_FALSE(status.Progress(kStart).has_value());
 }
 
-// Several reports must fit into the time for which the manager waits.
+// Several reports must fit into the time that the manager waits.
 TEST(ServiceStatusTest, TheWaitHintCoversSeveralReports) {
   EXPECT_GE(ServiceStatus::kWaitHint, 3 * ServiceStatus::kProgressInterval);
 }
@@ -88,7 +88,7 @@ TEST(ServiceStatusTest, AnOverdueStopIsReportedAsASuccess) {
 }  // namespace
 namespace {
 
-// Must never be destroyed, because the watchdog, which is never destroyed, uses it.
+// Must never be destroyed, because the watchdog uses it and is never destroyed.
 struct Bite {
   absl::Notification done;
   SteadyTime at;
@@ -96,7 +96,7 @@ struct Bite {
 
 TEST(WatchdogTest, TheActionRunsAtTheLimitAndNotBefore) {
   static auto& bite = *new Bite();
-  // Static, so that LeakSanitizer finds an owner after the thread has ended.
+  // Static, so that LeakSanitizer finds an owner after the end of the thread.
   static Watchdog& watchdog = Watchdog::Start([] {
     bite.at = SteadyTime::Now();
     bite.done.Notify();

@@ -170,7 +170,7 @@ TEST(ProgramOptionsTest, LivenessProbeFlagsSetItsOptions) {
       EXPECT_EQ(probe.serve_metrics, c.metrics);
     }
   }
-  // The default port may be written beside an address.
+  // The default port is allowed together with an address.
   EXPECT_EQ(ProbeOf(kProbeName, {"--health-port=9808", "--http-endpoint=:1"}).http_endpoint, ":1");
   EXPECT_EQ(ProbeOf(kProbeName, {"--probe-timeout=500ms"}).probe_timeout, absl::Milliseconds(500));
 }
@@ -258,7 +258,7 @@ TEST(ProgramOptionsTest, LogFlagsSetTheLogOptions) {
 TEST(ProgramOptionsTest, TheModeFlagSelectsTheRegistrationProbe) {
   EXPECT_TRUE(
       Parsed(kRegistrarName, {kKubelet, "--mode=kubelet-registration-probe"}).probe_registration);
-  // The probe needs no other flags, and ignores those that are given.
+  // The probe needs no further flags, and ignores them.
   EXPECT_TRUE(Parsed(kBoth, {kKubelet, "--mode=kubelet-registration-probe", "--csi-address=a:1"})
                   .probe_registration);
   for (const std::string mode : {"", "registration"}) {

@@ -1,4 +1,4 @@
-// Tests run the program as containers do. On Linux they also run a driver and a kubelet beside it.
+// Runs the program as containers do. On Linux also runs a driver and a kubelet.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -337,7 +337,7 @@ TEST_F(ProgramPosixTest, ManyClientsLeaveDescriptorsForTheProbe) {
     clients.back()->Send("GET /healthz HTTP/1.0\r\n\r\n");
   }
   for (const auto& client : clients) {
-    // The connection may have made room for another.
+    // The connection may have been closed to make room for another one.
     EXPECT_THAT(client->ReadAll(), AnyOf("", EndsWith("\r\n\r\nok")));
   }
   EXPECT_EQ(Get(port_, "/healthz").code, 200);

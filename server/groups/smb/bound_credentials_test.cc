@@ -44,7 +44,7 @@ TEST_F(BoundCredentialsTest, OtherCredentialsMayNotUseALiveMapping) {
   EXPECT_TRUE(Mapped()) << "others' mapping stays";
 }
 
-// The user's rights begin below the share's root.
+// The user may only open folders below the share's root.
 TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWithADeniedRoot) {
   Fail("win32.Reach", 0, 5, kShare);
   ASSERT_TRUE(Map("correct horse").ok());
@@ -78,7 +78,7 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessRemadeIsMadeAgain) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// The password of a removed mapping is forgotten, so the server decides about the next call's.
+// The service forgets a removed mapping's password, so the server judges the next call's.
 TEST_F(BoundCredentialsTest, CredentialsOfARemovedMappingAreForgotten) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());

@@ -1,4 +1,4 @@
-// Calls do not map the shares through which a client could reach the node's own files.
+// Calls do not map shares that would give a client the node's own files.
 #include "server/groups/smb/local_shares.h"
 
 #include "absl/strings/str_cat.h"
@@ -103,7 +103,7 @@ TEST_F(LocalShareCallsTest, CallsRefuseToMapSharesOfTheNode) {
   for (const char* remote : {R"(\\localhost\data)", R"(\\10.1.2.3\data\a)", R"(//SIMULATED/data$)",
                              R"(\\simulated.example\data)"}) {
     EXPECT_THAT(Map(remote), AllOf(refused_twice("the host "), HasSubstr("-allow-local-shares")));
-    // The calls that remove a mapping are not refused.
+    // Calls may still remove such a mapping.
     EXPECT_EQ(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = remote}).status().code(),
               absl::StatusCode::kNotFound);
     EXPECT_TRUE(storage_->UnstageShare(context_, {.remote_path = remote}).ok());

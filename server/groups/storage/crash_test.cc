@@ -1,5 +1,5 @@
-// Kills StageVolume, and on clouds UnstageVolume, at each call of Windows and repeats them: the
-// node must end as if nothing had happened.
+// Kills StageVolume, and on clouds UnstageVolume, at each call to Windows and repeats them: the
+// node must reach the same state as without the kill.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -36,7 +36,7 @@ void Change(Machine& node, const std::function<void(machine::simulator::Disk&)>&
   node.core()->Change([&](NodeState& state) { change(state.disks[1]); });
 }
 
-// Stages disk 1 and unstages it at another directory.
+// Stages disk 1, then unstages it at another directory.
 void Use(Machine& node) {
   EXPECT_TRUE(Process(&node).Stage(kWanted, kOther).ok());
   EXPECT_TRUE(Process(&node).Unstage(kOther).ok());

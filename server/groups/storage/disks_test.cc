@@ -119,7 +119,7 @@ TEST_F(StorageDisksTest, ListDisksReturnsAllFieldsOfEachDisk) {
   }
 }
 
-// A listing of health asks WMI as often for many volumes as for one (scale_test.cc).
+// A listing of health makes as many WMI queries for many volumes as for one (scale_test.cc).
 TEST_F(StorageDisksTest, AnUnresponsiveDiskFailsOnlyTheHealthOfItsOwnVolumes) {
   const auto list = [this] {
     const auto listed =
@@ -145,7 +145,7 @@ TEST_F(StorageDisksTest, AnUnresponsiveDiskFailsOnlyTheHealthOfItsOwnVolumes) {
   const std::vector<std::string> many(9, VolumeOf(20));
   EXPECT_TRUE(storage_->ListVolumeHealth(soon, {.volume_ids = many}).ok());
   EXPECT_TRUE(soon.Check().ok()) << "no time is left for the answer";
-  // Without WMI, the bit of the file system shows nevertheless.
+  // Without WMI, the answer still contains the bit of the file system.
   node_->ClearFaults();
   Delay("wmi.*", absl::Minutes(1));
   const auto without = list();
@@ -301,14 +301,14 @@ TEST_F(StorageDisksTest, GetVolumeHealthReportsFileSystemVolumeAndDisk) {
   EXPECT_EQ(empty->volume_health, "");
 }
 
-// 1392: NTFS cannot read its mark. 1 and 50: the file system has none.
+// 1392: NTFS cannot read its dirty bit. 1 and 50: the file system has no dirty bit.
 TEST_F(StorageDisksTest, GetVolumeHealthSucceedsWithoutADirtyBit) {
   const std::string id = Volume(1);
   const auto answers = [&](uint32_t error) {
     machine::simulator::FaultRule rule;
     rule.operation = "win32.Control";
     rule.resource = id.substr(0, id.size() - 1);
-    // The first rule is used up by the query for the location, the second by the next query.
+    // The query for the location uses up the first rule, and the next query the second.
     rule.times = 1;
     rule.latency = absl::Nanoseconds(1);
     EXPECT_TRUE(node_->InjectFault(rule).ok());

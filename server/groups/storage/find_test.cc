@@ -47,7 +47,7 @@ TEST_F(FindTest, StageVolumeWaitsForADiskThatArrivesLate) {
 }
 
 TEST_F(FindTest, ADiskThatDoesNotArriveIsNotFound) {
-  // virtio-blk shows the first 20 characters.
+  // virtio-blk reports the first 20 characters.
   ChangeDisk(1, [](Disk& disk) { disk.serial_number = "5b1c"; });
   ChangeDisk(2, [](Disk& disk) { disk.serial_number = "5b1c9d52-7e0f-4a66-9"; });
   const absl::Time begin = absl::Now();
@@ -130,7 +130,7 @@ TEST_F(FindTest, APartOfAnIdentifierMatchesNoDisk) {
 }
 
 TEST_F(FindTest, TheErrorNamesAllDisksThatMatch) {
-  // Disks 1 and 9 have LUN 0, like disk 0 of Windows, which must not be selected.
+  // Disks 1 and 9 have LUN 0. So has Windows' disk 0, but the call must not select it.
   Disk other;
   other.size_bytes = kGiB;
   other.location = "Integrated : Adapter 4 : Port 0 : Target 0 : LUN 0";
@@ -168,7 +168,7 @@ class AzureNvmeTest : public StageTest {
   }
 };
 
-// Windows addresses the disk of Azure's LUN 0 as 1, since its own disk is 0.
+// Windows addresses the disk of Azure's LUN 0 as 1, because its own disk is 0.
 TEST_F(AzureNvmeTest, ADataDiskHasTheLunOfAzureAndNotOfWindows) {
   const std::map<uint32_t, std::string> luns = {{0, ""}, {1, ""}, {10, "0"}, {11, "1"}, {15, "5"}};
   EXPECT_EQ(Luns(), luns);

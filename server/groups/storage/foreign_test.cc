@@ -45,7 +45,7 @@ TEST_F(ForeignTest, AnyDiskWithAPartitionOfAnotherSystemIsRefused) {
   }
 }
 
-// Volumes that Kubernetes made before it had CSI drivers.
+// Volumes that Kubernetes made before it used CSI drivers.
 TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsStaged) {
   ChangeDisk(1, [](Disk& disk) { disk.style = PartitionStyle::kMbr; });
   const auto staged = StageDisk(1);
@@ -55,7 +55,7 @@ TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsStaged) {
   EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
 }
 
-// Any byte that is not zero is refused. Its kind is only named.
+// A disk with any nonzero byte is refused. The error only names the kind of data.
 TEST_F(ForeignTest, ADiskWithAnyNonzeroByteIsNotInitialized) {
   const uint64_t size = DiskNow(1).size_bytes;
   const std::string id = "disk 1 (page 83 60022480a1b2c3d4e5f60718293a4b5c) holds ";
@@ -89,7 +89,7 @@ TEST_F(ForeignTest, ADiskWithAnyNonzeroByteIsNotInitialized) {
       EXPECT_FALSE(absl::StrContains(refused.message(), "clean")) << refused;
     }
   }
-  // As diskpart's `clean all` leaves a disk.
+  // diskpart's `clean all` leaves a disk in this state.
   ChangeDisk(1, [](Disk& disk) { disk.foreign.clear(); });
   EXPECT_TRUE(StageDisk(1).ok());
 }
@@ -119,7 +119,7 @@ TEST_F(ForeignTest, ARefusedDiskIsTakenOfflineAgainOrTheErrorSaysThatItStaysOnli
   }
 }
 
-// A deadline does not stop what undoes the call's steps.
+// A deadline does not stop the steps that undo the call.
 TEST_F(ForeignTest, ARefusedDiskIsRestoredEvenAfterTheCallsDeadline) {
   for (const bool online : {true, false}) {
     for (const bool stays : {false, true}) {
@@ -182,7 +182,7 @@ TEST_F(ForeignTest, PartitionDiskDoesNotChangeARefusedDisk) {
   EXPECT_TRUE(DiskNow(1).read_only);
 }
 
-// Windows may take longer for a volume than a call has.
+// Windows may need longer for a volume than the call may take.
 TEST_F(ForeignTest, ARepeatedCallStagesADiskWhoseVolumeArrivesLate) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(Unstage().ok());
@@ -199,8 +199,7 @@ TEST_F(ForeignTest, ARepeatedCallStagesADiskWhoseVolumeArrivesLate) {
   }
 }
 
-// A volume whose staging was killed before the format is formatted; a volume with other data is
-// not.
+// A blank volume, left by a call killed before the format, is formatted. A volume with data is not.
 TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedOnlyIfItIsBlank) {
   ASSERT_TRUE(Partition(1).ok());
   const DiskPartition data = DiskNow(1).partitions.back();
@@ -221,7 +220,7 @@ TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedOnlyIfItIsBlank) {
                                          StorageStep::kMadeDirectory, StorageStep::kMounted));
 }
 
-// A new partition must not hide the data that the disk held before.
+// A new partition must not hide old data of the disk.
 TEST_F(ForeignTest, ANewPartitionOverOldDataIsNotFormatted) {
   ChangeDisk(1, [](Disk& disk) { disk.foreign = {DiskBytes{17 * kMiB, "old"}}; });
   const absl::Status refused = StageDisk(1).status();

@@ -1,4 +1,4 @@
-// GetPathStats, ListMounts and ListSmbMappings on a node as the kubelet and drivers leave it.
+// GetPathStats, ListMounts and ListSmbMappings on a node after calls of the kubelet and drivers.
 #include <map>
 #include <string>
 #include <tuple>
@@ -96,7 +96,7 @@ TEST_F(MountsTest, ListMountsReturnsKindTargetAndStateOfEachEntry) {
                 MountState::kAlive}));
 }
 
-// A pod whose mount has gone writes to the node's own disk.
+// A pod that has lost its mount writes to the node's own disk.
 TEST_F(MountsTest, ListMountsReportsAStagingFolderWithFilesButNoMount) {
   const std::string other = R"(plugins\kubernetes.io\csi\e\)";
   const auto write = [this](const std::string& file) {
@@ -144,7 +144,7 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyAnEntryWithTheGivenTarget) {
   EXPECT_TRUE(remove(kStage, volume_id_).ok()) << "again";
   Plant(R"(plugins\share)", R"(\\srv\other)");
   EXPECT_TRUE(remove(R"(plugins\share)", R"(\\srv\other\)").ok());
-  // The share is mapped, though Windows shows the mapping as disconnected.
+  // The share is mapped, although Windows reports the mapping as disconnected.
   Plant(R"(plugins\idle)", R"(\\srv\idle)");
   EXPECT_THAT(remove(R"(plugins\idle)", R"(\\srv\idle\)"), IsRefusal("mapped share"));
 }
@@ -184,7 +184,7 @@ TEST_F(MountsTest, AnEntryHasTheStateOfTheEndOfItsChainOfLinks) {
       {"junction", MountState::kDangling},
   };
   EXPECT_EQ(States(), expected);
-  // The disk goes offline and comes back; then it is pulled.
+  // The disk goes offline and comes back; then it is removed.
   for (const char* name : {kStage, "volume", "volume2", "inside"}) {
     expected[name] = MountState::kDangling;
   }
@@ -250,7 +250,7 @@ TEST_F(MountsTest, UnreadableEntriesMakeTheListingIncomplete) {
   ListMountsResponse answer = ListMounts();
   EXPECT_EQ(answer.mounts.size(), 1u);
   EXPECT_TRUE(answer.incomplete);
-  // A link that is gone does not make the list incomplete.
+  // A link that vanishes does not make the list incomplete.
   node_->ClearFaults();
   rule.error = machine::simulator::KnownError(2);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
@@ -317,7 +317,7 @@ TEST_F(MountsTest, ListSmbMappingsReadsNoDirectoryIfThereAreNoMappings) {
   EXPECT_EQ(node_->CountCalls().win32_calls, before);
 }
 
-// A pod may make a link to another tenant's pod, whose paths and links are not the caller's.
+// A pod may make a link to another tenant's pod. The caller must not learn its paths.
 TEST_F(MountsTest, AnErrorNamesNoPathBehindALink) {
   const std::string victim = R"(pods\victim\)";
   ASSERT_TRUE(Mkdir(Below(victim + "held")).ok());

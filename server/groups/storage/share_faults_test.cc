@@ -1,5 +1,5 @@
-// Shares as operators reported them: broken mappings that show as OK, servers that refuse, missing
-// folders. After an OK of StageShare, the link can be followed.
+// Faults of shares that operators reported: broken mappings that show as OK, servers that refuse,
+// missing folders. After an OK of StageShare, the link works.
 #include <functional>
 #include <string>
 #include <vector>
@@ -109,14 +109,14 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesAllAccessIsMadeAgain) {
   EXPECT_THAT(warnings_, Contains(HasSubstr(absl::StrCat("the mapped ", kA, ": "))));
 }
 
-// A user whose rights begin below the share's root keeps the existing mapping.
+// If a user may only open folders below the share's root, the existing mapping stays.
 TEST_F(ShareFaultsTest, AMappingThatWorksForASubfolderStays) {
   ExpectStaged(Stage("s", R"(\\files.corp.example\a\there)"), "s", {kLinked, kMapped});
   Fail("win32.Reach", 0, 5, kA);
   const auto staged = Stage("t", kA);
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_THAT(staged->steps, ElementsAre(kLinked));
-  // A mapping without working links looks like a dead one, so it is made again, once.
+  // A mapping without working links looks broken, so it is made again, but only once.
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
   EXPECT_THAT(Stage("s", kA)->steps, ElementsAre(kUnmapped, kLinked, kMapped));
   EXPECT_THAT(Stage("s", kA)->steps, IsEmpty());
@@ -144,8 +144,8 @@ TEST_F(ShareFaultsTest, AMappingStaysIfNotAllLinkedFoldersWereTried) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-// A mapping that was denied access from the start is made again for other users and paths. The
-// denial is forgotten when the mapping is removed.
+// The server denied access through a mapping from the start. For another user or path the mapping
+// is made again. After the removal of the mapping the denial is forgotten.
 TEST_F(ShareFaultsTest, ADenialIsRememberedPerPathUserAndMapping) {
   const std::string there = R"(\\files.corp.example\a\there)";
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\other", Secret("x")).ok());
@@ -167,7 +167,7 @@ TEST_F(ShareFaultsTest, ADenialIsRememberedPerPathUserAndMapping) {
   ExpectStaged(Stage("t", there), "t", {kUnmapped, kMapped});
 }
 
-// Other calls hold the locks of the server's dead mappings.
+// Other calls hold the locks of the server's broken mappings.
 TEST_F(ShareFaultsTest, ACallDoesNotWaitForLockedMappingsOfTheSameServer) {
   std::vector<ResourceLocks::Lock> held;
   node_->core()->Change([](machine::simulator::NodeState& state) {
@@ -226,8 +226,7 @@ TEST_F(ShareFaultsTest, TheErrorForADfsLinkSaysToNameTheShare) {
   EXPECT_FALSE(Exists(Below("s")));
 }
 
-// Windows restores a persistent mapping with saved credentials and then refuses the server's other
-// shares.
+// Windows restores a persistent mapping with saved credentials, then refuses other shares.
 TEST_F(ShareFaultsTest, EveryShareOfAServerCanBeMappedAfterAReboot) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   node_->Reboot();
@@ -251,7 +250,7 @@ TEST_F(ShareFaultsTest, ADeadMappingIsRemovedForAnotherShareOfItsServer) {
   EXPECT_THAT(Mapped(), ElementsAre(kB));
   EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed although links lead to the share")));
   ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
-  // A working mapping of the server is not removed for another user.
+  // A working mapping of the server is not removed for another user's call.
   ExpectRefused(StageAsAnother("c", R"(\\files.corp.example\c)"), absl::StatusCode::kNotFound,
                 "check the share's name");
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("b")}).ok());
@@ -275,7 +274,7 @@ TEST_F(ShareFaultsTest, TheMappingOfAShareThatMayReturnStays) {
   rename("away", "a");
   EXPECT_THAT(Mapped(), ElementsAre(kA));
   EXPECT_TRUE(Follows("a"));
-  // Links to other shares keep no mapping.
+  // Links to other shares do not keep a mapping.
   ASSERT_TRUE(Rmdir(Below("a")).ok());
   ASSERT_TRUE(PlantLink(Below("other"), R"(\\nas.corp.example\a)").ok());
   rename("a", "away");
@@ -295,7 +294,7 @@ TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterIsNotRemoved) {
   ExpectStaged(Stage("s", kA), "s", {kLinked});
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
   EXPECT_THAT(Mapped(), ElementsAre(absl::StrCat("X:", kA)));
-  // Even a dead one does not make way for another share.
+  // Even a broken mapping is not removed for another share.
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\svc", Secret("two")).ok());
   ExpectRefused(Stage("b", kB, "two").status(), absl::StatusCode::kFailedPrecondition,
                 "Get-SmbConnection");

@@ -204,7 +204,7 @@ TEST_F(ShareStagingTest, BothGroupsBindAShareToTheSameCredentials) {
   EXPECT_TRUE(absl::IsPermissionDenied(Stage("mine", kShare, "wr0ng").status()));
 }
 
-// Through the link the caller would read with the other's credentials.
+// The caller could use the link to read with the other caller's credentials.
 TEST_F(ShareStagingTest, ARefusedCallMakesNoTemporaryLink) {
   deps_.bind_smb_credentials = true;
   Remake();
@@ -221,7 +221,7 @@ TEST_F(ShareStagingTest, ARefusedCallMakesNoTemporaryLink) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-// The refusal names no other tenant's object and does not wait for a walk of all links.
+// The refusal does not name another tenant's objects and does not wait for a walk of all links.
 TEST_F(ShareStagingTest, ARefusalNamesNoObjectOfAnotherTenant) {
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
   Staged("theirs");
@@ -235,7 +235,7 @@ TEST_F(ShareStagingTest, ARefusalNamesNoObjectOfAnotherTenant) {
   EXPECT_TRUE(IsFaultLeft()) << "no directory was listed";
 }
 
-// The two tenants spell the name of one share in different cases.
+// The two tenants write the name of one share in different cases.
 TEST_F(ShareStagingTest, SpellingsInDifferentCaseNameTheSameShare) {
   deps_.bind_smb_credentials = true;
   Remake();
@@ -266,7 +266,7 @@ TEST_F(ShareStagingTest, SpellingsInDifferentCaseNameTheSameShare) {
   }
 }
 
-// Runs a function at the waits of a call for a lock, WMI or a server, until it returns true.
+// While a call waits for a lock, WMI or a server, runs a function, until the function returns true.
 struct AtWaits final : SlotHolder {
   explicit AtWaits(std::function<bool()> function) : act(std::move(function)) {}
   void Lend() override {
@@ -320,7 +320,7 @@ TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatAnotherCallMade) {
   EXPECT_TRUE(Exists(Below("s")));
 }
 
-// The caller has gone. The removal of the new mapping waits without a slot, for a limited time.
+// The caller has left. The removal of the new mapping waits without a slot, for a limited time.
 TEST_F(ShareStagingTest, UndoingANewMappingYieldsTheSlotAndIsLimitedInTime) {
   const smb::NewSmbGlobalMappingRequest request{
       .remote_path = kShare, .local_path = Below("new"), .username = kUser, .password = kPassword};
@@ -349,7 +349,7 @@ TEST_F(ShareStagingTest, UndoingANewLinkYieldsTheSlot) {
   AtWaits other([&] {
     if (!Exists(Below("s"))) return false;
     ++waits;
-    // The share is mapped at the first wait, and its mapping is looked for at the second.
+    // The call maps the share at the first wait, and looks for its mapping at the second.
     if (waits == 2) held = *groups::LockPath(locks_, context_, target);
     if (waits == 3) held.reset();
     return waits == 3;

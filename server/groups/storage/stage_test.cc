@@ -47,7 +47,7 @@ TEST_F(StageTest, ARepeatedStageVolumeTakesNoStep) {
   EXPECT_TRUE(Exists(Target() + "\\written"));
 }
 
-// aws-ebs, gcp-pd and vsphere check a staged volume like this.
+// aws-ebs, gcp-pd and vsphere check a staged volume with these calls.
 TEST_F(StageTest, TheOlderCallsFindAStagedVolume) {
   const auto staged = Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -153,7 +153,7 @@ TEST_F(StageTest, StageVolumeRefusesATargetThatIsInUse) {
   ASSERT_TRUE(StageDisk(1).ok());
   const absl::Status taken = Refused(2, {.number = "2"});
   EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
-  // A directory with something in it, a file, a link.
+  // A directory with an entry, a file, a link.
   ASSERT_TRUE(Mkdir(Below(R"(full\x)")).ok());
   const absl::Status full = StageDisk(2, Below("full")).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(full)) << full;
@@ -173,7 +173,7 @@ TEST_F(StageTest, StageVolumeRefusesATargetThatIsInUse) {
   EXPECT_TRUE(Exists(Below(R"(full\x)")));
 }
 
-// The number may go to another disk before the call has its locks.
+// Another disk may get the number before the call has its locks.
 TEST_F(StageTest, StageVolumeFailsIfTheDiskWasReplacedBeforeTheLock) {
   const std::function<void(Disk&)> changes[] = {
       [](Disk& disk) { disk.serial_number = "vol-of-somebody-else"; },
@@ -207,7 +207,7 @@ TEST_F(StageTest, AReadOnlyFileSystemInUseIsNotRemounted) {
   ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });
   ASSERT_TRUE(StageDisk(1).ok());
   EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
-  // A mount at the target is no exception.
+  // A mount at the target does not change this.
   ASSERT_TRUE(StageDisk(1).ok());
   EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
   ASSERT_TRUE(Unmount(Volumes(1).at(0), Below("other")).ok());
@@ -224,7 +224,7 @@ TEST_F(StageTest, StageVolumeReplacesTheMountOfADetachedVolume) {
               testing::IsSupersetOf({StorageStep::kUnmounted, StorageStep::kMounted}));
 }
 
-// The number may be another disk's by now, with or without a volume.
+// By now another disk may have the number, with or without a volume.
 TEST_F(StageTest, AStaleMountIsNotReplacedIfTheDiskIsNamedByNumber) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(StageDisk(2, Below("second")).ok());

@@ -1,4 +1,4 @@
-// Kills StageTarget and UnstageTarget at each call of Windows and repeats them, as crash_test.cc
+// Kills StageTarget and UnstageTarget at each call to Windows and repeats them, as crash_test.cc
 // does with StageVolume.
 #include <ostream>
 #include <string>

@@ -83,7 +83,7 @@ TEST_F(TargetTest, WithoutMultipathOneReachablePortalIsEnough) {
   ASSERT_EQ(staged->failed_portals.size(), 1u);
   EXPECT_EQ(staged->failed_portals[0].portal, "10.0.0.5");
   EXPECT_THAT(staged->failed_portals[0].message, HasSubstr("Connection failed"));
-  // The first portal is back, but not needed.
+  // The first portal answers again, but is not needed.
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.5", true).ok());
   const auto again = Stage(request);
   ASSERT_TRUE(again.ok()) << again.status();
@@ -99,7 +99,7 @@ TEST_F(TargetTest, StageTargetIsUnavailableIfNoPortalAnswers) {
   }
   ExpectFailed(Stage(request), absl::StatusCode::kUnavailable,
                "portals: registering portal 10.0.0.5:3260");
-  // Registered or not.
+  // A registered portal must also answer.
   Change([](NodeState& state) { state.iscsi_portals[0].registered = true; });
   ExpectFailed(Stage(request), absl::StatusCode::kUnavailable, "asking portal 10.0.0.5:3260");
 }
@@ -137,7 +137,7 @@ TEST_F(TargetTest, StageTargetRefreshesARegisteredPortal) {
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->steps.front(), kRefreshedPortal);
-  // A target may be reachable by a portal whose refresh fails.
+  // A target may be reachable by a portal that cannot be refreshed.
   ASSERT_TRUE(Unstage().ok());
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 0x80041001);
   const auto again = Stage(TargetRequest());
@@ -178,7 +178,7 @@ TEST_F(TargetTest, APersistentSessionReturnsAfterAReboot) {
   EXPECT_THAT(again->steps, IsEmpty());
 }
 
-// The mount is dead until the call connects the target again.
+// The mount does not work until the call connects the target again.
 TEST_F(TargetTest, StageTargetReopensANonPersistentSessionAfterAReboot) {
   StageTargetRequest request = TargetRequest();
   request.persistent = false;
@@ -194,8 +194,7 @@ TEST_F(TargetTest, StageTargetReopensANonPersistentSessionAfterAReboot) {
   EXPECT_TRUE(Writes());
 }
 
-// The array removes a staged disk: its mount, whose volume is gone, must not prevent the staging of
-// another disk.
+// The array removes a staged disk. Its mount, now without a volume, must not prevent staging.
 TEST_F(TargetTest, StageTargetReplacesTheMountOfARemovedDisk) {
   ASSERT_TRUE(StageLun("1", kTarget).ok());
   Change([](NodeState& state) {
@@ -278,8 +277,8 @@ TEST_F(TargetTest, AnUnstageTargetThatFailsOnASessionInUseCanBeRepeated) {
   EXPECT_THAT(again->steps, ElementsAre(kDisconnectedTarget));
 }
 
-// Without MPIO Windows keeps the second path's disk offline, because writes by both would destroy
-// the volume.
+// Without MPIO Windows keeps the second path's disk offline, because both paths' writes would
+// destroy the volume.
 TEST_F(TargetTest, WithoutMpioSeveralPathsAreRefused) {
   const auto refused = Stage(MultipathRequest());
   ExpectFailed(refused, absl::StatusCode::kFailedPrecondition, "as MPIO does not claim it");

@@ -82,7 +82,7 @@ TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfAVolumeIsHidden) {
                                            StorageStep::kRemovedDirectory));
 }
 
-// The directory may mount another volume before the call has its locks.
+// The directory may be the mount of another volume before the call has its locks.
 TEST_F(UnstageTest, UnstageVolumeChecksTheTargetAgainUnderTheLock) {
   const std::string first = Volume(1);
   const std::string second = Volume(2);
@@ -100,7 +100,7 @@ TEST_F(UnstageTest, UnstageVolumeChecksTheTargetAgainUnderTheLock) {
   EXPECT_FALSE(DiskNow(2).online);
 }
 
-// Windows keeps a disk online that is in use or critical, or whose cluster says so
+// Windows keeps a disk online that is in use or critical, or if its cluster requires it
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 TEST_F(UnstageTest, UnstageVolumeUnmountsEvenIfWindowsKeepsTheDiskOnline) {
   for (const uint32_t refusal : {6, 41009, 41018}) {
@@ -149,7 +149,7 @@ TEST_F(UnstageTest, UnstageVolumeUnmountsEvenIfTheDiskOrVolumeIsLocked) {
 }
 
 TEST_F(UnstageTest, UnstageVolumeNeverTakesTheSystemDiskOffline) {
-  // A folder of another disk's volume mounts Windows' own volume.
+  // Windows' own volume is mounted at a folder of another disk's volume.
   ASSERT_TRUE(StageDisk(1).ok());
   const std::string inner = Target() + R"(\inner)";
   ASSERT_TRUE(Mkdir(inner).ok());
@@ -174,7 +174,7 @@ TEST_F(UnstageTest, UnstageVolumeUnmountsADetachedDisk) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// aws-ebs, vsphere and gcp-pd unstage volumes like this, whether or not StageVolume staged them.
+// aws-ebs, vsphere and gcp-pd unstage volumes with these calls, even those that StageVolume staged.
 TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -185,7 +185,7 @@ TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   EXPECT_THAT(Unstage()->steps, IsEmpty());
 }
 
-// Two calls that need the same locks in any order never deadlock.
+// Two calls that need the same locks never deadlock, whatever the order of their requests.
 class StageConcurrencyTest : public UnstageTest {
  protected:
   template <typename... Acts>
