@@ -102,7 +102,7 @@ class CtlTest : public testing::Test {
   std::string metrics_;
 };
 
-TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
+TEST_F(CtlTest, TablesAtATerminalShowTheShortColumns) {
   const Result disks = CtlAtTerminal("storage list-disks");
   EXPECT_EQ(disks.exit_code, 0) << disks.output;
   const std::vector<std::string> lines = absl::StrSplit(disks.output, "\r\n");
@@ -151,7 +151,7 @@ TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
 }
 
 // Output into a pipe has a line for each change.
-TEST_F(CtlTest, AWatchTellsOfChangesUntilItIsInterrupted) {
+TEST_F(CtlTest, AWatchPrintsChangesUntilItIsInterrupted) {
   const std::string command = Command("disk get-disk-state --disk-number=1 --watch=0.1");
   FILE* const pipe =
       popen(absl::StrCat("echo $$; exec env --default-signal=INT ", command).c_str(), "r");
@@ -174,7 +174,7 @@ TEST_F(CtlTest, AWatchTellsOfChangesUntilItIsInterrupted) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
 }
 
-TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
+TEST_F(CtlTest, DoctorReportsEveryPipeWhileTheServiceRuns) {
   constexpr size_t kVersions = std::size(api::kReleasedVersions);
   const Result well = Ctl("doctor");
   EXPECT_EQ(well.exit_code, 0);
@@ -187,7 +187,7 @@ TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
   EXPECT_THAT(ill.output, HasSubstr(absl::StrCat("\n0 of ", kVersions, " pipes answer\n")));
 }
 
-TEST_F(CtlTest, TopShowsWhoCallsWhat) {
+TEST_F(CtlTest, TopShowsTheCallsOfEachClient) {
   ASSERT_EQ(Ctl("disk rescan").exit_code, 0);
   ASSERT_EQ(Ctl("disk rescan --api=v1beta1").exit_code, 0);
   ASSERT_EQ(Ctl("system get-service --name=nonesuch").exit_code, 1);
@@ -328,7 +328,7 @@ struct Case {
   std::function<void()> follow = nullptr;
 };
 
-TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
+TEST_F(DiagnoseTest, FollowingTheAdviceEndsEachFinding) {
   const std::string staged = Path(R"(pv\globalmount)");
   const std::string pod = R"(C:\var\lib\kubelet\pods\p)", link = pod + R"(\mount)";
   const auto reach = [this](const char* reachable) {
@@ -480,7 +480,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
 
 // A driver has left about 700 mappings on a node
 // (github.com/kubernetes-sigs/azurefile-csi-driver/issues/1925).
-TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
+TEST_F(DiagnoseTest, RepairRemoves700LeakedMappingsAndKeepsThoseInUse) {
   constexpr int kLeaked = 700, kUsed = 4;
   Restart([](csi_proxy::simulated::Node& node) {
     csi_proxy::simulated::SmbServer& many = *node.add_smb_server();
@@ -516,7 +516,7 @@ TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
 }
 
 // The simulated node refuses a mount at an open directory, so the service takes a fallback.
-TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
+TEST_F(DiagnoseTest, DiagnoseReadsTheServicesFallbacksFromTheMetrics) {
   const std::string diagnose = "diagnose --output=table --metrics=" + metrics_;
   EXPECT_THAT(Ctl(diagnose).output, Not(HasSubstr("mount-directory-let-go")));
   PartitionAndMount(1, "mounted");
@@ -529,7 +529,7 @@ TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
   EXPECT_THAT(unknown.output, HasSubstr("nothing serves metrics at 127.0.0.1:"));
 }
 
-TEST_F(DiagnoseTest, APersonIsAskedAtATerminal) {
+TEST_F(DiagnoseTest, RepairAtATerminalAsksForConfirmation) {
   MakeDanglingLink("link");
   const Result no = CtlAtTerminal("repair --what=dangling-links", "n");
   EXPECT_EQ(no.exit_code, kFindings) << no.output;

@@ -107,7 +107,7 @@ class DiagnoseTest : public testing::Test {
 };
 
 // The commands that refusals and findings advise must exist.
-TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
+TEST_F(DiagnoseTest, AdviceNamesOnlyExistingCommands) {
   std::vector<std::string> advice;
   for (const Refuser refuser :
        {Refuser::kWin32, Refuser::kMapping, Refuser::kEncryptedMapping, Refuser::kSignIn,
@@ -132,7 +132,7 @@ TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
   EXPECT_GT(named, 5);
 }
 
-TEST_F(DiagnoseTest, TheTableSaysOfEachFindingWhetherACallRepairsIt) {
+TEST_F(DiagnoseTest, EachFindingNamesItsRepairCallOrStatesThatThereIsNone) {
   std::set<std::string> names, kinds;
   for (const FindingFacts& row : kFindingTable) {
     SCOPED_TRACE(row.name);
@@ -146,7 +146,7 @@ TEST_F(DiagnoseTest, TheTableSaysOfEachFindingWhetherACallRepairsIt) {
   EXPECT_THAT(kKinds, testing::UnorderedElementsAreArray(kinds));
 }
 
-TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
+TEST_F(DiagnoseTest, EachKindOfFindingIsReportedInTheOrderOfRepair) {
   MakeIll(&pipes_);
   const Diagnosis diagnosis = Look();
   EXPECT_THAT(
@@ -189,7 +189,7 @@ TEST_F(DiagnoseTest, ADiskThatADriverLeftOfflineIsANote) {
   EXPECT_THAT(Shown(diagnosis), AllOf(HasSubstr("note: disk 7 "), HasSubstr("nothing found\n")));
 }
 
-TEST_F(DiagnoseTest, ADisabledStorageServiceIsFoundWhereNoDiskIsListed) {
+TEST_F(DiagnoseTest, ADisabledStorageServiceIsAFindingIfNoDiskIsListed) {
   pipes_.answers["system.GetService"].json =
       R"({"display_name": "SMP", "status": "STOPPED", "start_type": "DISABLED"})";
   EXPECT_THAT(Summary(Look()), ElementsAre("stopped-storage-service smphost"));
@@ -197,7 +197,7 @@ TEST_F(DiagnoseTest, ADisabledStorageServiceIsFoundWhereNoDiskIsListed) {
   EXPECT_THAT(Summary(Look()), IsEmpty());
 }
 
-TEST_F(DiagnoseTest, ALinkThatLeadsOutsideIsANote) {
+TEST_F(DiagnoseTest, ALinkOutOfTheWorkingDirectoriesIsANote) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\out", "kind": "JUNCTION", "target": "D:\\x", "state": "UNDETERMINED"}]})";
   const std::string unknown = "where 1 link leads";
@@ -208,7 +208,7 @@ TEST_F(DiagnoseTest, ALinkThatLeadsOutsideIsANote) {
   EXPECT_THAT(Shown(diagnosis), AllOf(HasSubstr("note: C:\\k\\out "), Not(HasSubstr(unknown))));
 }
 
-TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
+TEST_F(DiagnoseTest, AHealthyNodeHasNoFindings) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [{"is_online": true}]})";
   pipes_.answers["storage.ListMounts"].json =
       R"({"mounts": [{"path": "C:\\k\\a", "kind": "SYMLINK"}]})";
@@ -222,7 +222,7 @@ TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
               AllOf(HasSubstr("nothing found\n"), EndsWith("server/troubleshooting.md\n")));
 }
 
-TEST_F(DiagnoseTest, TheDiskThatWindowsRunsOnIsNeverRepaired) {
+TEST_F(DiagnoseTest, TheSystemDiskIsNeverRepaired) {
   for (const char* which : {"is_boot", "is_system"}) {
     pipes_.answers["storage.ListDisks"].json =
         absl::Substitute(R"({"disks": [{"offline_reason": "Policy", "$0": true},
@@ -232,7 +232,7 @@ TEST_F(DiagnoseTest, TheDiskThatWindowsRunsOnIsNeverRepaired) {
   }
 }
 
-TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
+TEST_F(DiagnoseTest, TheReportListsChecksThatFailed) {
   MakeIll(&pipes_);
   pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI\x1b");
   pipes_.answers["storage.ListVolumeHealth"].status = absl::NotFoundError("no volume");
@@ -246,7 +246,7 @@ TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
   EXPECT_THAT(Shown(diagnosis), HasSubstr("not known: disks: INTERNAL: WMI\\x1b\n"));
 }
 
-TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
+TEST_F(DiagnoseTest, AnIncompleteCheckWithoutFindingsIsAFailure) {
   pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI");
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
   pipes_.answers["storage.ListDisks"].status = absl::OkStatus();
@@ -267,7 +267,7 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
 }
 
-TEST_F(DiagnoseTest, ADiskThatHangsIsAskedForItsSpaceOnce) {
+TEST_F(DiagnoseTest, AHungDiskIsQueriedForItsSpaceOnce) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "target": "v1"}, {"path": "C:\\k\\b", "target": "v2"}]})";
   pipes_.answers["storage.GetPathStats"].status = absl::DeadlineExceededError("slow");
@@ -281,7 +281,7 @@ TEST_F(DiagnoseTest, ADiskThatHangsIsAskedForItsSpaceOnce) {
 }
 
 // A link that leads out of the working directories need not be a fault.
-TEST_F(DiagnoseTest, LinksThatWereNotFollowedAreARemark) {
+TEST_F(DiagnoseTest, UncheckedLinksAreARemarkAndNotAFinding) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "D:\\", "state": "UNDETERMINED"},
     {"path": "C:\\k\\b", "kind": "MOUNTED_VOLUME", "state": "UNDETERMINED"}]})";
@@ -291,13 +291,13 @@ TEST_F(DiagnoseTest, LinksThatWereNotFollowedAreARemark) {
   for (const std::string& call : pipes_.sent) EXPECT_THAT(call, Not(HasSubstr("IsSymlink")));
 }
 
-TEST_F(DiagnoseTest, AServiceWithoutTheGroupIsUnreachable) {
+TEST_F(DiagnoseTest, AServiceWithoutTheStorageGroupIsUnreachable) {
   pipes_.gone.insert("storage v1alpha1");
   const absl::Status status = Diagnose(rpcs_, nullptr).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
 }
 
-TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
+TEST_F(DiagnoseTest, AnIncompleteListOfLinksReportsNoLeakedMapping) {
   pipes_.answers["storage.ListSmbMappings"].json =
       R"({"mappings": [{"remote_path": "\\\\h\\t", "status": "Disconnected"},
           {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
@@ -308,7 +308,7 @@ TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
 }
 
 // RemoveSmbGlobalMapping would take the folder's path for that of the share.
-TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
+TEST_F(DiagnoseTest, TheMappingOfASubfolderHasNoAutomaticRepair) {
   pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
       {"remote_path": "\\\\h\\s\\pvc-1", "status": "OK"},
       {"remote_path": "\\\\h\\s\\pvc-2", "status": "Disconnected"}]})";
@@ -316,7 +316,7 @@ TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
                                            R"(leaked-mappings \\h\s\pvc-1)"));
 }
 
-TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
+TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {
   const auto fetch = [] {
     return std::string(
         "process_start_time_seconds 1000\n"
@@ -338,7 +338,7 @@ TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
   EXPECT_THAT(diagnosis.not_known(), IsEmpty());
 }
 
-TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
+TEST_F(DiagnoseTest, UsedFallbacksAreShownButAreNotFindings) {
   const Diagnosis diagnosis = Look([] {
     return std::string(
         "csi_proxy_fallbacks_total{fallback=\"open-repeated\"} 3\n"
@@ -357,7 +357,7 @@ TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
             "what is safe to do, and what never to do: server/troubleshooting.md\n");
 }
 
-TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreInTheMetrics) {
+TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreFoundInTheMetrics) {
   const Diagnosis diagnosis = Look([] { return std::string(kFlood); });
   EXPECT_THAT(Summary(diagnosis), ElementsAre("long-calls volume.UnmountVolume",
                                               "limited-clients a.exe", "low-limits --max-workers"));
@@ -371,7 +371,7 @@ TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreInTheMetrics) {
 }
 
 // While WMI hangs, each call takes its whole time.
-TEST_F(DiagnoseTest, HungCallsAreShownBeforeTheFirstCallAndEachLookWhenItEnds) {
+TEST_F(DiagnoseTest, FindingsAreShownWhenTheirCheckEndsAndHungCallsFirst) {
   MakeIll(&pipes_);
   for (const char* rpc :
        {"storage.ListDisks", "storage.ListVolumeHealth", "storage.ListSmbMappings"}) {
@@ -390,7 +390,7 @@ TEST_F(DiagnoseTest, HungCallsAreShownBeforeTheFirstCallAndEachLookWhenItEnds) {
                               Not(HasSubstr("filled-folders"))));
 }
 
-TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingWhereSomethingAsksForIscsi) {
+TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingIfAClientUsesIscsi) {
   const auto asks = [this](const std::string& metrics) {
     return Summary(Look([&] { return metrics + "csi_proxy_start_time_seconds 1\n"; }));
   };
@@ -413,7 +413,7 @@ TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingWhereSomethingAsksForIscsi) {
 }
 
 // Mapping by hand, or removing the link, would not mend these.
-TEST_F(DiagnoseTest, AdviceOnALinkFitsTheLastAttemptOnItsShare) {
+TEST_F(DiagnoseTest, AdviceForALinkFitsTheLastFailureOfItsShare) {
   constexpr char kStage[] = R"(C:\\k\\plugins\\v\\globalmount)";
   const std::string link = absl::Substitute(
       R"({"path": "$0", "kind": "SYMLINK", "target": "\\\\old\\s\\", "state": "DISCONNECTED"})",
@@ -439,7 +439,7 @@ TEST_F(DiagnoseTest, AdviceOnALinkFitsTheLastAttemptOnItsShare) {
   EXPECT_THAT(moved.repair(), AllOf(HasSubstr(R"(\\new\s)"), Not(HasSubstr("csi-proxyctl"))));
 }
 
-TEST_F(DiagnoseTest, AServerThatDoesNotAnswerIsAskedOnce) {
+TEST_F(DiagnoseTest, AnUnresponsiveFileServerIsQueriedOnce) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "\\\\h\\s\\"},
     {"path": "C:\\k\\b", "kind": "SYMLINK", "target": "\\\\h\\t\\"},
@@ -451,7 +451,7 @@ TEST_F(DiagnoseTest, AServerThatDoesNotAnswerIsAskedOnce) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
+TEST_F(DiagnoseTest, UnreadableMetricsAreARemarkAndNotAFinding) {
   for (const absl::StatusOr<std::string>& answer : std::vector<absl::StatusOr<std::string>>{
            absl::UnavailableError("nobody there"), std::string("<html>")}) {
     const Diagnosis diagnosis = Look([&] { return answer; });
@@ -461,7 +461,7 @@ TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
 }
 
 // A pod chooses the names of its links, and what they lead to.
-TEST_F(DiagnoseTest, QuotesOfAnAdvisedCommandHoldEveryName) {
+TEST_F(DiagnoseTest, AdvisedCommandsQuoteEveryNameSafely) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\it's", "target": "\\\\h\\s’; calc; '\\", "kind": "SYMLINK",
      "state": "DISCONNECTED"},
@@ -525,13 +525,13 @@ class RepairTest : public testing::Test {
   std::function<void()> while_waiting_;
 };
 
-TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
+TEST_F(RepairTest, DisksAreRepairedBeforeMounts) {
   EXPECT_THAT(Summary(Mend({kDanglingMounts, "read-only-disks"})),
               ElementsAre("disk 0 REFUSED", "disk 3 DONE", R"(C:\k\gone DONE)"));
 }
 
 // Writes to two paths of one LUN destroy its file system.
-TEST_F(RepairTest, RepairBringsNoDiskOnlineAndMakesNoTwinWritable) {
+TEST_F(RepairTest, RepairBringsNoDiskOnlineAndKeepsSecondPathsReadOnly) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [
     {"number": 1, "is_online": true, "page83": "p1"},
     {"number": 2, "offline_reason": "Policy", "page83": "P1"},
@@ -554,7 +554,7 @@ TEST_F(RepairTest, RepairBringsNoDiskOnlineAndMakesNoTwinWritable) {
 }
 
 // Another directory may be at the path when the call comes, and a pod's links may be its data.
-TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
+TEST_F(RepairTest, RepairRemovesOnlyTheExpectedTargetAndKeepsPodsLinks) {
   constexpr char kMount[] = R"({"path": "C:\\k\\$0", "kind": "SYMLINK", $1})";
   constexpr char kLost[] = R"("target": "C:\\k\\gone", "state": "DANGLING")";
   constexpr char kUnmapped[] = R"("target": "\\\\n\\s\\", "state": "DISCONNECTED")";
@@ -580,7 +580,7 @@ TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
   }
 }
 
-TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
+TEST_F(RepairTest, RepairSkipsAFindingThatEndedByItself) {
   while_asking_ = [this] {
     pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
       {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{2}\\"}]})";
@@ -592,7 +592,7 @@ TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
   EXPECT_EQ(ExitCodeOf(repairs), kOk);
 }
 
-TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
+TEST_F(RepairTest, RepairSkipsADiskOrMountThatWasReplaced) {
   while_asking_ = [this] {
     // Now another disk has the number, another volume is mounted, and a link leads to the share.
     pipes_.answers["storage.ListDisks"].json = R"({"disks": [
@@ -613,7 +613,7 @@ TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
 }
 
 // A driver that maps a share makes the link a moment later.
-TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
+TEST_F(RepairTest, RepairWaitsForALinkBeforeItRemovesALeakedMapping) {
   EXPECT_THAT(Summary(Mend({"read-only-disks"})), ElementsAre("disk 0 REFUSED", "disk 3 DONE"));
   EXPECT_EQ(waited_, absl::ZeroDuration());
   pipes_.sent.clear();
@@ -628,14 +628,14 @@ TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
 }
 
 // A stage comes between the last look and UnstageShare.
-TEST_F(RepairTest, AMappingThatTheServiceKeepsIsNotDone) {
+TEST_F(RepairTest, AMappingThatTheServiceKeepsIsReportedAsChanged) {
   for (const char* kept : {R"({"other_links": ["C:\\k\\new"]})", R"({"incomplete": true})"}) {
     pipes_.answers["storage.UnstageShare"].json = kept;
     EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u CHANGED)"));
   }
 }
 
-TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
+TEST_F(RepairTest, RepairKeepsAMappingIfTheListOfLinksIsIncomplete) {
   while_waiting_ = [this] {
     pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
       {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
@@ -646,7 +646,7 @@ TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
   EXPECT_THAT(Changes(), IsEmpty());
 }
 
-TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {
+TEST_F(RepairTest, RepairSkipsAFindingIfTheSecondCheckFails) {
   while_asking_ = [this] {
     pipes_.answers["storage.ListMounts"].status = absl::InternalError("gone mad");
   };
@@ -657,7 +657,7 @@ TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {
   EXPECT_THAT(Changes(), IsEmpty());
 }
 
-TEST_F(RepairTest, AFailureDoesNotKeepTheOthersFromTheirTurn) {
+TEST_F(RepairTest, RepairContinuesAfterAFailure) {
   pipes_.answers["storage.SetDiskReadOnly"].status = absl::InternalError("error 5");
   const Repairs repairs = Mend({"read-only-disks", kDanglingMounts});
   EXPECT_THAT(Summary(repairs),
@@ -666,7 +666,7 @@ TEST_F(RepairTest, AFailureDoesNotKeepTheOthersFromTheirTurn) {
   EXPECT_EQ(ExitCodeOf(repairs), kCallFailed);
 }
 
-TEST_F(RepairTest, NothingToRepairIsSuccessWhenAllWasSeen) {
+TEST_F(RepairTest, ARepairWithNothingToDoSucceedsIfTheCheckIsComplete) {
   EXPECT_EQ(ExitCodeOf(Mend({"old-clients"})), kOk);
   EXPECT_EQ(plan_, "");
   pipes_.answers["storage.ListSmbMappings"].status = absl::InternalError("WMI");
