@@ -203,11 +203,11 @@ std::string Change(std::string text, const Edits& edits) {
   return text;
 }
 
-TEST(GeneratorErrorsTest, TheUnchangedGroupIsGood) {
+TEST(GeneratorErrorsTest, TheUnchangedGroupIsAccepted) {
   EXPECT_TRUE(Build(kHub, kVersion, "").ok()) << Build(kHub, kVersion, "");
 }
 
-TEST(GeneratorErrorsTest, EachNamesTheCulpritAndTheCure) {
+TEST(GeneratorErrorsTest, EachErrorNamesItsCauseAndTheRemedy) {
   for (const Bad& bad : AllBad()) {
     SCOPED_TRACE(bad.title);
     const absl::Status status =
@@ -219,12 +219,12 @@ TEST(GeneratorErrorsTest, EachNamesTheCulpritAndTheCure) {
   }
 }
 
-TEST(GeneratorErrorsTest, AFileThatIsNeitherHubNorVersionIsNamed) {
+TEST(GeneratorErrorsTest, TheErrorNamesAFileThatIsNeitherHubNorVersion) {
   const absl::Status status = Build(kHub, kVersion, "", "shed/v1/api.proto");
   EXPECT_TRUE(absl::StrContains(status.message(), "shed/v1/api.proto: is neither")) << status;
 }
 
-TEST(GeneratorErrorsTest, EveryVersionIsJudgedWhateverTheOthersDo) {
+TEST(GeneratorErrorsTest, EachVersionIsCheckedOnItsOwn) {
   Inputs inputs;
   const std::string hub = Change(kHub, {{"Kind kind = 2;", "Kind kind = 2; uint32 depth = 3;"}});
   const std::string beta = Change(kVersion, {{"package v1;", "package v1beta1;"}});
@@ -247,7 +247,7 @@ TEST(GeneratorErrorsTest, EveryVersionIsJudgedWhateverTheOthersDo) {
   EXPECT_FALSE(absl::StrContains(status.message(), "not needed")) << status;
 }
 
-TEST(GeneratorErrorsTest, AMissingHubIsNamed) {
+TEST(GeneratorErrorsTest, TheErrorNamesAMissingHub) {
   Inputs inputs;
   const absl::Status status =
       BuildGroup("garden", {inputs.Add("garden/v1/api.proto", kVersion)}, Conversions()).status();
@@ -256,7 +256,7 @@ TEST(GeneratorErrorsTest, AMissingHubIsNamed) {
 }
 
 // Uses each valid row in the smallest case that needs it.
-TEST(GeneratorRulesTest, EachRowSettlesItsCase) {
+TEST(GeneratorRulesTest, EachKindOfTableRowResolvesItsConflict) {
   const struct {
     Edits version;
     const char* table;
@@ -291,7 +291,7 @@ TEST(GeneratorRulesTest, EachRowSettlesItsCase) {
   }
 }
 
-TEST(NamesTest, NormaliseAndEnumerate) {
+TEST(NamesTest, NamesAreNormalisedAndEnumeratorsAreCamelCase) {
   EXPECT_EQ(NormalisedName("diskID"), NormalisedName("disk_id"));
   EXPECT_EQ(NormalisedName("LUNID"), NormalisedName("lun_id"));
   EXPECT_NE(NormalisedName("disk_ids"), NormalisedName("disk_id"));

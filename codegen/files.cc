@@ -20,14 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Hubs import this file of protobuf. The parser gets it from the library, so that it need not be
-// installed.
+// Hubs import this file of protobuf. The parser reads the library's copy, not an installed one.
 constexpr absl::string_view kDescriptorProto = "google/protobuf/descriptor.proto";
 
 // Returns the parts of a version such as `v1beta2`, so that tuples compare by age.
 std::tuple<int, int, int> Age(absl::string_view version) {
   int major = 0, number = 0;
-  int stage = 2;  // a release, neither alpha nor beta
+  int stage = 2;  // a release
   const std::string::size_type end = version.find_first_not_of("0123456789", 1);
   (void)absl::SimpleAtoi(version.substr(1, end == version.npos ? end : end - 1), &major);
   for (const auto& [word, value] : {std::pair("alpha", 0), std::pair("beta", 1)}) {

@@ -1,5 +1,5 @@
-// The API as data: all .proto files below api/, parsed with their comments. The lock is
-// made from it. Finds versions by itself; they are listed nowhere.
+// The API as data: all .proto files below api/, parsed with their comments. The lock is made from
+// it. Finds the versions in the folders, so no list of versions exists.
 #pragma once
 
 #include <google/protobuf/compiler/importer.h>
@@ -39,7 +39,7 @@ struct Group {
   std::vector<Version> versions;            // by age: v1alpha1, v1beta1, v1, v2alpha1
 };
 
-// The parsed API, which owns the descriptors. Immutable.
+// The parsed API. Owns the descriptors. Immutable.
 class Files {
  public:
   // Returns INVALID_ARGUMENT with file, line and reason of every syntax error.

@@ -25,14 +25,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
-TEST(FilesTest, NamesFileAndLineOfAParseError) {
+TEST(FilesTest, AParseErrorNamesFileAndLine) {
   const absl::StatusOr<std::unique_ptr<Files>> files =
       Files::Parse({{"g/v1/api.proto", "syntax = \"proto3\";\nmessage A { strin a = 1; }"}});
   ASSERT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(files.status().message(), HasSubstr("g/v1/api.proto:2:"));
 }
 
-TEST(FilesTest, OrdersVersionsByAge) {
+TEST(FilesTest, VersionsAreSortedByAge) {
   std::vector<std::string> versions = {"v2alpha1", "v1",       "v1beta10", "v1alpha2",
                                        "v1beta2",  "v1alpha1", "v10",      "v2"};
   std::sort(versions.begin(), versions.end(), IsOlder);
@@ -83,7 +83,7 @@ class Undocumented {
   std::vector<std::string> names_;
 };
 
-TEST(ReleasedVersions, HaveACommentForEverything) {
+TEST(ReleasedVersions, EverythingInTheReleasedVersionsHasAComment) {
   absl::StatusOr<Sources> sources = ReadSources(CSI_PROXY_API_DIR);
   ASSERT_TRUE(sources.ok()) << sources.status();
   const absl::StatusOr<std::unique_ptr<Files>> files = Files::Parse(*std::move(sources));
@@ -100,7 +100,7 @@ TEST(ReleasedVersions, HaveACommentForEverything) {
   EXPECT_THAT(undocumented.names(), IsEmpty());
 }
 
-TEST(ReleasedVersions, HaveANamespaceOfTheirOwnInCSharpAndJava) {
+TEST(ReleasedVersions, EachReleasedVersionHasItsOwnCSharpAndJavaNamespace) {
   absl::StatusOr<Sources> sources = ReadSources(CSI_PROXY_API_DIR);
   ASSERT_TRUE(sources.ok()) << sources.status();
   const absl::StatusOr<std::unique_ptr<Files>> files = Files::Parse(*std::move(sources));
@@ -116,7 +116,7 @@ TEST(ReleasedVersions, HaveANamespaceOfTheirOwnInCSharpAndJava) {
 }
 
 // Table headers are `| disk | v1alpha1 | v1 |`, rows `| GetDiskStats | DiskStats | yes |`.
-TEST(ReleasedVersions, AreInTheTablesOfTheReadme) {
+TEST(ReleasedVersions, TheReadmeListsEveryReleasedMethod) {
   std::ifstream readme(absl::StrCat(CSI_PROXY_API_DIR, "/README.md"));
   std::vector<std::string> named;
   std::string service;
@@ -143,7 +143,7 @@ TEST(ReleasedVersions, AreInTheTablesOfTheReadme) {
   EXPECT_THAT(named, UnorderedElementsAreArray(kReleasedRpcs));
 }
 
-TEST(ReadSourcesTest, TellsOfADirectoryThatIsNotThere) {
+TEST(ReadSourcesTest, TheErrorNamesAMissingDirectory) {
   EXPECT_THAT(std::string(ReadSources("/nowhere/api").status().message()),
               HasSubstr("/nowhere/api"));
 }

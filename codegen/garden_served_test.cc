@@ -44,7 +44,7 @@ class NumberedGarden final : public Service {
     return ListPlantsResponse{.labels = {{.latin = "salvia"}}};
   }
 
-  // Returns the pipe of the last call, or "" if there was none, and forgets it.
+  // Returns the pipe of the last call and forgets it; "" before the first call.
   std::string TakePipe() {
     const std::lock_guard lock(mutex_);
     return std::exchange(pipe_, "");
@@ -97,7 +97,7 @@ class GardenServedTest : public testing::Test {
   std::unique_ptr<rpc::Listener> listener_;
 };
 
-TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
+TEST_F(GardenServedTest, EachVersionHasItsOwnPipe) {
   const auto connection = Connect(options_);
   ASSERT_TRUE(connection.ok()) << connection.status();
   const v1alpha1::Client old(*connection);
@@ -116,7 +116,7 @@ TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
 }
 
 // A shut gate lets running calls finish and refuses new ones.
-TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
+TEST_F(GardenServedTest, AShutGateRefusesNewCalls) {
   const v1alpha1::Client client(Connect(options_).value());
   EXPECT_TRUE(client.Sow(Sage()).ok());
   gate_.Shut();
@@ -129,8 +129,8 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
   EXPECT_TRUE(gate_.AwaitEmpty(SteadyTime::Now()));
 }
 
-TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
-  // One call runs, one waits, and a third exceeds the client's share.
+TEST_F(GardenServedTest, AClientIsRefusedBeyondItsShareOfTheExecutor) {
+  // One call runs, one waits, and a third exceeds the client's part.
   rpc::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
   deps_.executor = &narrow;
   absl::Notification until;
@@ -148,7 +148,7 @@ TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
   deps_.executor = &executor_;
 }
 
-TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {
+TEST_F(GardenServedTest, TheErrorForMalformedBytesNamesTheRequestType) {
   auto channel = client::RemoteChannel::Open(options_, "garden", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
   google::protobuf::BytesValue not_text;  // in the field of SowRequest's name
@@ -158,7 +158,7 @@ TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {
             absl::InvalidArgumentError("the request is not a v1alpha1.SowRequest"));
 }
 
-TEST_F(GardenServedTest, ItsClientsCallItInTheirOwnProcess) {
+TEST_F(GardenServedTest, ClientsCanCallTheGroupInTheirOwnProcess) {
   for (const auto* version : ServedVersions()) {
     if (version->name != std::string("v1alpha1")) continue;
     const v1alpha1::Client client(

@@ -40,7 +40,7 @@ TEST(GardenTest, EveryRuleConvertsItsValue) {
   EXPECT_EQ(hub, expected);
 }
 
-TEST(GardenTest, MessagesComeBackUnchanged) {
+TEST(GardenTest, MessagesSurviveARoundTripThroughTheHub) {
   PlantRequest hub;
   ::v1alpha1::SowRequest back;
   ASSERT_TRUE(v1alpha1::ToHub(Sow(), &hub).ok());
@@ -50,7 +50,7 @@ TEST(GardenTest, MessagesComeBackUnchanged) {
   EXPECT_EQ(back.SerializeAsString(), expected.SerializeAsString());
 }
 
-TEST(GardenTest, MapsAndOverridesConvert) {
+TEST(GardenTest, MapsAndOverriddenTypesAreConverted) {
   ListPlantsResponse hub;
   hub.plants[3].bed_number = 9;
   hub.counts["sage"] = 12;
@@ -65,7 +65,7 @@ TEST(GardenTest, MapsAndOverridesConvert) {
   EXPECT_EQ(back, hub);
 }
 
-TEST(GardenTest, AnAbsentMessageIsADefaultOne) {
+TEST(GardenTest, AnAbsentMessageConvertsToTheDefault) {
   PlantRequest hub;
   hub.place.bed_number = 5;
   ASSERT_TRUE(v1::ToHub(::v1::PlantRequest(), &hub).ok());
@@ -75,7 +75,7 @@ TEST(GardenTest, AnAbsentMessageIsADefaultOne) {
   EXPECT_TRUE(out.has_place());
 }
 
-TEST(GardenTest, ANewValueIsSentAsTheTableSays) {
+TEST(GardenTest, AnEnumValueUnknownToAVersionUsesTheTablesFallback) {
   PlantRequest hub;
   hub.kind = Kind::kMoss;
   ::v1alpha1::SowRequest out;
@@ -83,7 +83,7 @@ TEST(GardenTest, ANewValueIsSentAsTheTableSays) {
   EXPECT_EQ(out.kind(), ::v1alpha1::HERB);
 }
 
-TEST(GardenTest, BadValuesAreRefusedByName) {
+TEST(GardenTest, TheErrorNamesTheFieldWithABadValue) {
   const auto refused = [](auto change, absl::string_view text) {
     ::v1alpha1::SowRequest request = Sow();
     change(&request);
@@ -107,7 +107,7 @@ TEST(GardenTest, BadValuesAreRefusedByName) {
   EXPECT_TRUE(absl::StrContains(v1alpha1::ToHub(twice, &hub).message(), "appears twice"));
 }
 
-TEST(GardenTest, AnAnswerThatDoesNotFitIsInternal) {
+TEST(GardenTest, AnAnswerOutOfRangeIsAnInternalError) {
   PlantRequest hub;
   hub.height_mm = int64_t{1} << 40;
   ::v1alpha1::SowRequest out;
@@ -117,7 +117,7 @@ TEST(GardenTest, AnAnswerThatDoesNotFitIsInternal) {
       << status;
 }
 
-TEST(GardenTest, DescriptionsEscapeTextAndLeaveSecretsOut) {
+TEST(GardenTest, DescriptionsEscapeTextAndHideSecrets) {
   PlantRequest hub;
   hub.name = "sage\n";
   hub.shed_key = "under the mat";
@@ -131,7 +131,7 @@ TEST(GardenTest, DescriptionsEscapeTextAndLeaveSecretsOut) {
 }
 
 // Short strings lie in the structure itself.
-TEST(GardenTest, SecretsAreOverwrittenAtTheEnd) {
+TEST(GardenTest, SecretsAreOverwrittenOnDestruction) {
   alignas(PlantRequest) std::byte memory[sizeof(PlantRequest)] = {};
   const auto has_secret = [&memory] {
     return absl::StrContains(
@@ -158,7 +158,7 @@ class RealGarden final : public Service {
   }
 };
 
-TEST(GardenTest, TheShimCallsTheRenamedMethodAndPassesErrorsOn) {
+TEST(GardenTest, TheShimCallsTheRenamedMethodAndReturnsErrors) {
   RealGarden garden;
   v1alpha1::Shim shim(&garden);
   ::v1alpha1::SowResponse response;

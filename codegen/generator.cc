@@ -1,11 +1,10 @@
-// protoc-gen-csi-proxy: generates all code between the hub and the released versions of an API
-// group.
+// protoc-gen-csi-proxy: generates all code between an API group's hub and its released versions.
 //
 //   protoc -I api --csi-proxy_out=OUT --csi-proxy_opt=group=volume,conversions=FILE
 //       volume/hub.proto volume/v1/api.proto volume/v1beta1/api.proto ...
 //
-// All files of the group must be given at once. Parameters, both required: `group`, the group's
-// name and folder, and `conversions`, its table in textproto. Equal input gives equal bytes.
+// One run must get all files of the group. Parameters, both required: `group`, the group's name and
+// folder, and `conversions`, its table in textproto. Equal input gives equal bytes.
 #include <google/protobuf/compiler/code_generator.h>
 #include <google/protobuf/compiler/plugin.h>
 #include <google/protobuf/io/tokenizer.h>

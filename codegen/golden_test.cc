@@ -37,7 +37,7 @@ std::string Difference(const std::string& golden, const std::string& now) {
   return "";
 }
 
-TEST(GoldenTest, TheGardenComesOutAsItStands) {
+TEST(GoldenTest, TheGeneratorsOutputEqualsTheGoldenFiles) {
   const auto golden = ReadTree(GARDEN_GOLDEN), output = ReadTree(GARDEN_OUTPUT);
   ASSERT_FALSE(golden.empty());
   for (const auto& [name, text] : golden) {

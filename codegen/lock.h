@@ -1,6 +1,6 @@
-// The lock of the released versions: a fingerprint of all that clients can see of each on the wire
-// or in JSON, so that a change of a released version is noticed. Comments, options for other
-// languages and the order of declarations are left out.
+// The lock of the released versions: a fingerprint of each version's wire and JSON forms, so that a
+// change of a released version is noticed. Comments, options for other languages and the order of
+// declarations do not count.
 #pragma once
 
 #include <map>
@@ -29,12 +29,11 @@ Lock LockOf(const Files& files);
 std::string FormatLock(const Lock& lock);
 absl::StatusOr<Lock> ParseLock(absl::string_view text);
 
-// Returns a line for each version that was changed or removed, or is not locked. Empty if the locks
-// are equal.
+// Returns a line for each version that was changed or removed, or is not locked.
 std::vector<std::string> Differences(const Lock& locked, const Lock& current);
 
 // Returns `locked` with new versions added. Returns FAILED_PRECONDITION with the differences if a
-// locked version has changed, because released versions must not.
+// locked version has changed, because a released version must not change.
 absl::StatusOr<Lock> AddVersions(const Lock& locked, const Lock& current);
 
 }  // namespace csi_proxy::api

@@ -41,23 +41,23 @@ Lock RealLock() {
   return lock.value_or(Lock());
 }
 
-TEST(ReleasedLock, AgreesWithTheApi) {
+TEST(ReleasedLock, TheLockMatchesTheApi) {
   EXPECT_THAT(Differences(RealLock(), ParsedLock(RealSources())), IsEmpty());
 }
 
-TEST(ReleasedLock, HoldsEveryVersion) {
+TEST(ReleasedLock, TheLockContainsEveryVersion) {
   EXPECT_EQ(RealLock().size(), std::size(kReleasedVersions));
 }
 
-TEST(ReleasedLock, IsWrittenAsTheToolWritesIt) {
+TEST(ReleasedLock, TheLockIsExactlyAsTheToolWritesIt) {
   const absl::StatusOr<std::string> text =
       ReadFile(std::string(CSI_PROXY_API_DIR) + "/released.lock");
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*text, FormatLock(RealLock()));
 }
 
-// Edits of released files, each of which must change the fingerprint.
-TEST(ReleasedLock, EveryEditIsCaught) {
+// Each edit of a released file must change the fingerprint.
+TEST(ReleasedLock, EveryEditOfAReleasedFileIsDetected) {
   constexpr char kField[] = "int64 diskSize = 1;";
   constexpr char kRpc[] = "rpc Rescan(RescanRequest) returns (RescanResponse);";
   const struct {
@@ -65,7 +65,7 @@ TEST(ReleasedLock, EveryEditIsCaught) {
   } edits[] = {
       {"disk/v1beta1", kField, "int64 diskSize = 2;"},
       {"disk/v1beta1", kField, "uint64 diskSize = 1;"},
-      // The wire stays, the JSON form and the accessors do not.
+      // The wire form stays; the JSON form and the accessors change.
       {"disk/v1beta1", kField, "int64 disk_size = 1;"},
       {"disk/v1beta1", kField, "int64 diskSize = 1 [json_name = \"size\"];"},
       {"disk/v1beta1", kField, "int64 diskSize = 1; int64 used = 2;"},
@@ -98,7 +98,7 @@ TEST(ReleasedLock, EveryEditIsCaught) {
   }
 }
 
-TEST(DifferencesTest, CommentsAndOrderDoNotMatter) {
+TEST(DifferencesTest, CommentsAndOrderAreIgnored) {
   const Lock before = ParsedLock({{"g/v1/api.proto",
                                    "syntax = \"proto3\"; package v1;\n"
                                    "message A { string a = 1; int32 b = 2; } message B {}"}});
@@ -108,7 +108,7 @@ TEST(DifferencesTest, CommentsAndOrderDoNotMatter) {
   EXPECT_THAT(Differences(before, after), IsEmpty());
 }
 
-TEST(DifferencesTest, TellsRemovedVersions) {
+TEST(DifferencesTest, RemovedVersionsAreReported) {
   Sources sources = RealSources();
   ASSERT_EQ(sources.erase("smb/v1beta1/api.proto"), 1u);
   const Lock current = ParsedLock(std::move(sources));
@@ -116,7 +116,7 @@ TEST(DifferencesTest, TellsRemovedVersions) {
   EXPECT_FALSE(AddVersions(RealLock(), current).ok());
 }
 
-TEST(DifferencesTest, TellsHowToLockANewVersion) {
+TEST(DifferencesTest, TheReportSaysHowToLockANewVersion) {
   Sources sources = RealSources();
   sources["smb/v3alpha1/api.proto"] =
       absl::StrReplaceAll(sources["smb/v1/api.proto"], {{"package v1;", "package v3alpha1;"}});
@@ -130,7 +130,7 @@ TEST(DifferencesTest, TellsHowToLockANewVersion) {
   EXPECT_THAT(Differences(*added, current), IsEmpty());
 }
 
-TEST(FactsOfTest, TellsNestedTypes) {
+TEST(FactsOfTest, FactsIncludeNestedTypes) {
   const absl::StatusOr<std::unique_ptr<Files>> files =
       Files::Parse({{"g/v1/api.proto",
                      "syntax = \"proto3\"; package v1;\n"
@@ -147,7 +147,7 @@ TEST(FactsOfTest, TellsNestedTypes) {
           std::pair("enum A.In.E", "1 values"), std::pair("value A.In.E.Z", "0")));
 }
 
-TEST(ParseLockTest, RefusesLinesItDoesNotUnderstand) {
+TEST(ParseLockTest, UnknownLinesAreRefused) {
   for (const char* text : {"\nnonsense\n", "\na/v1 1 2\n", "a/v1 1\na/v1 1\n"}) {
     EXPECT_THAT(ParseLock(text).status().message(), HasSubstr("released.lock:2: is not one"));
   }

@@ -52,7 +52,7 @@ class Builder {
         if (paired) PairVersion(&version);
         all_paired = all_paired && paired;
       }
-      // The rows of an unpaired version were never looked up, so they would all seem unused.
+      // Rows of an unpaired version were never looked up, so all of them would seem unused.
       if (all_paired) {
         for (std::string& line : table_.Unused()) errors_.push_back(std::move(line));
       }
@@ -105,7 +105,7 @@ class Builder {
     return nullptr;
   }
 
-  // Refuses declarations that the generated structs cannot express, so that no data is lost.
+  // Refuses declarations that the generated structs cannot represent, so that no data is lost.
   void CheckSupported(const pb::FileDescriptor& file) {
     if (file.syntax() != pb::FileDescriptor::SYNTAX_PROTO3) {
       Error(file.name(), ": only proto3 is supported");

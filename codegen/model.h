@@ -20,7 +20,7 @@ namespace pb = google::protobuf;
 enum class Conversion {
   kCopy,     // the same type
   kDecimal,  // string in the version, integer in the hub
-  kWiden,    // integers of different range
+  kWiden,    // integers of different ranges
   kMessage,  // by ToHub() and FromHub() of the messages
   kEnum,     // by ToHub() and FromHub() of the enums
 };
@@ -75,8 +75,8 @@ struct Group {
 };
 
 // Pairs the versions with the hub. `files` must be `<group>/hub.proto` and all
-// `<group>/<version>/api.proto`. Returns INVALID_ARGUMENT with a line for every problem, which
-// names file, message, field and the row to add. Rows for unknown versions are problems too.
+// `<group>/<version>/api.proto`. Returns INVALID_ARGUMENT with a line for every problem: file,
+// message, field and the row to add. A row for an unknown version is also a problem.
 absl::StatusOr<Group> BuildGroup(const std::string& group_name,
                                  const std::vector<const pb::FileDescriptor*>& files,
                                  const Conversions& table);
@@ -87,7 +87,7 @@ std::string NormalisedName(absl::string_view name);
 // Returns `kOneWayChap` for `ONE_WAY_CHAP`.
 std::string EnumeratorName(absl::string_view name);
 
-// Returns true if `name` is a keyword of C++, which no field can have as its name.
+// Returns true if `name` is a keyword of C++ and so cannot be a field's name.
 bool IsCppKeyword(absl::string_view name);
 
 }  // namespace csi_proxy::codegen

@@ -111,7 +111,7 @@ void PrintFieldToHub(const FieldPair& pair, pb::io::Printer& printer) {
 }
 
 // Prints the conversion back of field `name`. `mutable_to` is a pointer to a string or message;
-// `assign` begins a statement that takes a value (`out->set_x(` or `x = (`).
+// `assign` begins a statement that assigns a value (`out->set_x(` or `x = (`).
 void PrintValueFromHub(const std::string& name, const Field& field, Conversion conversion,
                        const std::string& from, const std::string& assign,
                        const std::string& mutable_to, pb::io::Printer& printer) {

@@ -54,7 +54,7 @@ std::string DefaultValue(const Field& field) {
   }
 }
 
-// Returns the messages so that each follows the messages that it contains.
+// Returns the messages in an order in which each follows the messages that it contains.
 std::vector<const pb::Descriptor*> InDependencyOrder(const pb::FileDescriptor& file) {
   std::vector<const pb::Descriptor*> order;
   std::set<const pb::Descriptor*> done;
@@ -71,8 +71,8 @@ std::vector<const pb::Descriptor*> InDependencyOrder(const pb::FileDescriptor& f
   return order;
 }
 
-// The comments of the hub. A declaration that has none in hub.proto takes the comment of its
-// counterpart in the newest version that has one.
+// The comments of the hub. A declaration without a comment in hub.proto gets the comment of its
+// counterpart in the newest version where the counterpart has one.
 class HubComments {
  public:
   explicit HubComments(const Group& group) {
@@ -175,7 +175,7 @@ std::string DescribeElement(const Field& field, const std::string& value) {
 }
 
 void PrintDescribe(const pb::Descriptor& message, pb::io::Printer& printer) {
-  // A message may have no fields, or only secret ones.
+  // A message may lack fields, or have only secret ones.
   printer.Print(
       "std::string Describe([[maybe_unused]] const $name$& message) {\n"
       "  std::string text;\n",

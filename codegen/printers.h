@@ -1,4 +1,4 @@
-// One function per generated file. Each must only print the model, without decisions.
+// One function per generated file. A function only prints the model and must not make decisions.
 #pragma once
 
 #include <google/protobuf/io/printer.h>
@@ -28,7 +28,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
 void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/by_name.{h,cc} and round_trip.{h,cc}: the client's methods and the
-// conversions, for tools and tests that get their names at run time.
+// conversions, for tools and tests that use names at run time.
 void PrintByNameHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintByNameSource(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintRoundTripHeader(const Group& group, const Version& version, pb::io::Printer& printer);
@@ -69,10 +69,10 @@ void ForEachMethod(const Version& version, const Vars& vars, const char* text,
 // Print the begin and the end of the version's namespace.
 void OpenNamespace(const Vars& vars, pb::io::Printer& printer);
 void CloseNamespace(const Vars& vars, pb::io::Printer& printer);
-// Prints a comment as `//` lines; nothing if it is empty.
+// Prints a comment as `//` lines. Does not print an empty comment.
 void PrintComment(const std::string& comment, pb::io::Printer& printer);
 
-// Returns the comment above a declaration, or else the one behind it; empty if it has neither.
+// Returns the comment above a declaration, or else the one after it; "" without a comment.
 template <typename Descriptor>
 std::string CommentOf(const Descriptor& descriptor) {
   pb::SourceLocation location;

@@ -1,4 +1,4 @@
-// The conversion table, which records the rows that were used.
+// The conversion table. It records the rows that were used.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class Table {
   // field's value, or two rows for one thing.
   Table(const Conversions& conversions, std::vector<std::string>* errors);
 
-  // Look up a row and mark it as used. Return "" or false if there is none.
+  // Look up a row and mark it as used. Return "" or false if the table lacks the row.
   std::string HubMethod(const std::string& version, absl::string_view method);
   std::string HubField(const std::string& version, absl::string_view message,
                        absl::string_view field);

@@ -79,6 +79,7 @@ quick   | 2 | go  | style                                   | scripts/lint.sh $l
 quick   | 2 | -   | quick start                             | scripts/quickstart.sh
 quick   | 2 | -   | the README's program                    | integration/guides/check.sh --readme
 quick   | 2 | -   | links                                   | scripts/check-links.py
+quick   | 2 | -   | layers                                  | scripts/check-layers.py
 all     | 0 | go  | node sidecars                           | integration/sidecars/run.sh
 all     | 2 | go  | command lines beside Go's               | integration/flags/run.sh
 all     | 0 | go  | attacks                                 | integration/service/hostile/run.sh --linux --short

@@ -51,7 +51,7 @@ TEST(FolderAccessTest, ProgramFilesIsSafe) {
   EXPECT_THAT(ReplacementsOf(Owned(kProgramFiles, kTrustedInstaller), {}), IsEmpty());
 }
 
-TEST(FolderAccessTest, AFolderMadeBelowTheRootOfADriveIsNot) {
+TEST(FolderAccessTest, AFolderInTheRootOfADriveIsNotSafe) {
   const ObjectAccess access = Owned(kBelowRoot, kAdministrators);
   EXPECT_THAT(ChangesOf(access, {}), testing::ElementsAre(Change{kUsers, "add folders"},
                                                           Change{kUsers, "add or change files"}));
@@ -59,7 +59,7 @@ TEST(FolderAccessTest, AFolderMadeBelowTheRootOfADriveIsNot) {
   EXPECT_THAT(ReplacementsOf(access, {}), IsEmpty());
 }
 
-TEST(FolderAccessTest, EachRightToChangeCounts) {
+TEST(FolderAccessTest, EachRightToChangeMakesAFolderUnsafe) {
   for (const uint32_t right :
        {0x2u, 0x4u, 0x40u, 0x100u, 0x10000u, 0x40000u, 0x80000u, 0x10000000u, 0x40000000u}) {
     const ObjectAccess access = Owned({{.rights = right | kReadExecute, .sid = kAuthenticated}});
@@ -73,14 +73,14 @@ TEST(FolderAccessTest, EachRightToChangeCounts) {
   }
 }
 
-TEST(FolderAccessTest, EntriesForFilesWithinCount) {
+TEST(FolderAccessTest, InheritOnlyEntriesMakeAFolderUnsafe) {
   const ObjectAccess access =
       Owned({{.rights = kModify, .sid = kAuthenticated, .inherit_only = true}});
   EXPECT_THAT(ChangesOf(access, {}), Contains(Change{kAuthenticated, "add or change files"}));
   EXPECT_THAT(ReplacementsOf(access, {}), IsEmpty()) << "it says nothing of the folder itself";
 }
 
-TEST(FolderAccessTest, AnOwnerAndAMissingListCount) {
+TEST(FolderAccessTest, AForeignOwnerOrAMissingAccessListMakesAFolderUnsafe) {
   EXPECT_THAT(ChangesOf(Owned({}, kSomebody), {}),
               Contains(Change{kSomebody, "change its access list, as its owner"}));
   EXPECT_THAT(ReplacementsOf(Owned({}, kSomebody), {}), testing::SizeIs(1));
@@ -95,7 +95,7 @@ TEST(FolderAccessTest, TheInstallersUserIsTrusted) {
   EXPECT_THAT(ChangesOf(access, {kSomebody}), IsEmpty());
 }
 
-TEST(FolderAccessTest, DenialsAreNotCountedOn) {
+TEST(FolderAccessTest, DenyEntriesDoNotMakeAFolderSafe) {
   const ObjectAccess access = Owned(
       {{.allows = false, .rights = kFull, .sid = kUsers}, {.rights = kModify, .sid = kUsers}});
   EXPECT_THAT(ChangesOf(access, {}), testing::Not(IsEmpty()));
@@ -103,7 +103,7 @@ TEST(FolderAccessTest, DenialsAreNotCountedOn) {
 }
 
 // The lists that the installer sets must be safe by its own rule. Rights are in numbers.
-TEST(FolderAccessTest, TheListsThatAreGivenAreProtectedAndOwnedByAdministrators) {
+TEST(FolderAccessTest, TheInstallersAccessListsAreProtectedAndOwnedByAdministrators) {
   for (const FolderUse use : {FolderUse::kPrograms, FolderUse::kLogs}) {
     EXPECT_THAT(ProtectedSddl(use), HasSubstr("O:BAD:P("));
     EXPECT_THAT(ProtectedSddl(use), HasSubstr("(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"));
@@ -118,7 +118,7 @@ class CheckFolderTest : public testing::Test {
   FakeFolders folders_;
 };
 
-TEST_F(CheckFolderTest, FoldersAboveMayBeAddedTo) {
+TEST_F(CheckFolderTest, ParentFoldersMayAllowUsersToAddEntries) {
   folders_.unsafe = {"/srv", "/"};
   EXPECT_TRUE(CheckFolder(folders_, "/srv/csi-proxy").ok());
 }

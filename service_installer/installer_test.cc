@@ -15,13 +15,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST_F(InstallerTest, InstallsUnderItsOwnNameWithTheServiceFlag) {
+TEST_F(InstallerTest, InstallCreatesCsiProxyWithTheServiceFlag) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   ASSERT_TRUE(New().Install({.config = {}, .program = program, .flags = {{"-v", "4"}}}).ok());
   EXPECT_THAT(CommandOf("csi-proxy"), ElementsAre(program.string(), "-windows-service", "-v", "4"));
 }
 
-TEST_F(InstallerTest, InstallingTwiceChangesNothing) {
+TEST_F(InstallerTest, ARepeatedInstallChangesNothing) {
   const InstallRequest request{
       .config = {}, .program = Program("csi-proxy.exe", "serves"), .flags = {{"-v=2"}}};
   ASSERT_TRUE(New().Install(request).ok());
@@ -31,7 +31,7 @@ TEST_F(InstallerTest, InstallingTwiceChangesNothing) {
   EXPECT_THAT(out_.str(), HasSubstr("service csi-proxy needs no change"));
 }
 
-TEST_F(InstallerTest, TheFlagOfAServiceIsAddedOnceAlthoughAnotherUnsetsIt) {
+TEST_F(InstallerTest, TheServiceFlagIsAddedOnceEvenIfAnotherFlagUnsetsIt) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csi-proxy", program, {"-windows-service=false"});
   for (int i = 0; i < 2; ++i) {
@@ -41,7 +41,7 @@ TEST_F(InstallerTest, TheFlagOfAServiceIsAddedOnceAlthoughAnotherUnsetsIt) {
   }
 }
 
-TEST_F(InstallerTest, TakesOverTheServiceOfABootstrapWithItsFlags) {
+TEST_F(InstallerTest, InstallTakesOverABootstrapsServiceWithItsFlags) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csiproxy", program,
              {"-windows-service", "-log_file=C:\\etc\\csi-proxy.log", "-logtostderr=false"});
@@ -52,7 +52,7 @@ TEST_F(InstallerTest, TakesOverTheServiceOfABootstrapWithItsFlags) {
                           "-logtostderr=false"));
 }
 
-TEST_F(InstallerTest, FlagsWithWhichTheServiceWouldNotStartChangeNothing) {
+TEST_F(InstallerTest, InvalidServiceFlagsAreRefusedBeforeAnyChange) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
   const fs::path fresh = Program("new.exe", "serves new");
   folders_.unsafe = {directory_};
@@ -79,7 +79,7 @@ TEST_F(InstallerTest, FlagsWithWhichTheServiceWouldNotStartChangeNothing) {
   EXPECT_TRUE(New().Upgrade(fresh).ok());
 }
 
-TEST_F(InstallerTest, DoesNotTouchAWrapperUnlessAsked) {
+TEST_F(InstallerTest, InstallDoesNotReplaceAWrapperWithoutRequest) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csi-proxy", R"(C:\k\nssm.exe)", {});
   const absl::Status refused = New().Install({.config = {}, .program = program, .flags = {}});
@@ -91,14 +91,14 @@ TEST_F(InstallerTest, DoesNotTouchAWrapperUnlessAsked) {
   EXPECT_THAT(CommandOf("csi-proxy"), ElementsAre(program.string(), "-windows-service"));
 }
 
-TEST_F(InstallerTest, AProgramThatIsNotThereIsAnError) {
+TEST_F(InstallerTest, AMissingProgramIsAnError) {
   const absl::Status status =
       New().Install({.config = {}, .program = directory_ / "gone.exe", .flags = {}});
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(services_.calls, IsEmpty());
 }
 
-TEST_F(InstallerTest, DryRunSaysAndDoesNothing) {
+TEST_F(InstallerTest, DryRunPrintsTheStepsAndChangesNothing) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   ASSERT_TRUE(New("", true).Install({.config = {}, .program = program, .flags = {}}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("would create service csi-proxy"));
@@ -109,7 +109,7 @@ TEST_F(InstallerTest, DryRunSaysAndDoesNothing) {
   EXPECT_EQ(Content(program), "serves");
 }
 
-TEST_F(InstallerTest, StartAndStopAwaitTheStateAndMayBeRepeated) {
+TEST_F(InstallerTest, StartAndStopWaitForTheStateAndCanBeRepeated) {
   OldService("csi-proxy", Program("csi-proxy.exe", "serves"), {});
   EXPECT_TRUE(New().Start().ok());
   EXPECT_THAT(services_.calls, IsEmpty());
@@ -119,7 +119,7 @@ TEST_F(InstallerTest, StartAndStopAwaitTheStateAndMayBeRepeated) {
   EXPECT_THAT(services_.calls, ElementsAre("stop csi-proxy", "start csi-proxy"));
 }
 
-TEST_F(InstallerTest, AServiceThatEndsAtItsStartIsExplained) {
+TEST_F(InstallerTest, TheErrorSaysWhyAServiceEndedDuringItsStart) {
   OldService("csi-proxy", Program("csi-proxy.exe", "fails"), {});
   services_.services.at("csi-proxy").status = {};
   const absl::Status status = New().Start();
@@ -127,13 +127,13 @@ TEST_F(InstallerTest, AServiceThatEndsAtItsStartIsExplained) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("exit code 2: a flag is wrong"));
 }
 
-TEST_F(InstallerTest, AServiceThatNeverGetsToRunIsGivenUp) {
+TEST_F(InstallerTest, StartEndsAtItsTimeoutIfTheServiceNeverRuns) {
   OldService("csi-proxy", Program("csi-proxy.exe", "hangs"), {});
   services_.services.at("csi-proxy").status = {};
   EXPECT_TRUE(absl::IsDeadlineExceeded(New().Start()));
 }
 
-TEST_F(InstallerTest, TheEventSourceComesAndGoesWithTheService) {
+TEST_F(InstallerTest, InstallRegistersTheEventSourceAndUninstallRemovesIt) {
   const InstallRequest request{
       .config = {}, .program = Program("csi-proxy.exe", "serves"), .flags = {}};
   ASSERT_TRUE(New().Install(request).ok());
@@ -146,7 +146,7 @@ TEST_F(InstallerTest, TheEventSourceComesAndGoesWithTheService) {
   EXPECT_THAT(services_.event_sources, IsEmpty());
 }
 
-TEST_F(InstallerTest, ARunningServiceIsSaidToWaitForItsRestart) {
+TEST_F(InstallerTest, InstallSaysThatARunningServiceNeedsARestart) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csi-proxy", program, {"-windows-service"});
   ASSERT_TRUE(New().Install({.config = {}, .program = program, .flags = {{"-v=4"}}}).ok());
@@ -157,7 +157,7 @@ TEST_F(InstallerTest, ARunningServiceIsSaidToWaitForItsRestart) {
   EXPECT_THAT(out_.str(), testing::Not(HasSubstr("restarted")));
 }
 
-TEST_F(InstallerTest, UpgradeSwapsTheProgram) {
+TEST_F(InstallerTest, UpgradeReplacesTheProgram) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
   OldService("csi-proxy", program, {"-windows-service"});
   const absl::Status status = New().Upgrade(Program("new.exe", "serves new"));
@@ -169,7 +169,7 @@ TEST_F(InstallerTest, UpgradeSwapsTheProgram) {
 }
 
 // The program that an earlier upgrade has moved aside may still be in use.
-TEST_F(InstallerTest, UpgradeGoesRoundAnOldProgramThatCannotBeRemoved) {
+TEST_F(InstallerTest, UpgradeSucceedsIfAnOldProgramCannotBeRemoved) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
   OldService("csi-proxy", program, {"-windows-service"});
   fs::create_directories(program.string() + ".old/in use");
@@ -200,7 +200,7 @@ TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
   }
 }
 
-TEST_F(InstallerTest, AServiceThatDoesNotStopIsEndedAndNotRestarted) {
+TEST_F(InstallerTest, AServiceThatDoesNotStopIsKilledAndNotRestarted) {
   OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
   const absl::Status status = New().Stop();
   ASSERT_TRUE(status.ok()) << status;
@@ -210,7 +210,7 @@ TEST_F(InstallerTest, AServiceThatDoesNotStopIsEndedAndNotRestarted) {
   EXPECT_FALSE(services_.restart_suspended);
 }
 
-TEST_F(InstallerTest, AServiceThatHangsInItsStartIsEndedThoughItTakesNoStop) {
+TEST_F(InstallerTest, AServiceThatHangsDuringItsStartIsKilled) {
   OldService("csi-proxy", Program("csi-proxy.exe", "hangs"), {});
   services_.services.at("csi-proxy").status.state = ServiceState::kStartPending;
   const absl::Status status = New().Stop();
@@ -224,7 +224,7 @@ TEST_F(InstallerTest, AServiceThatHangsInItsStartIsEndedThoughItTakesNoStop) {
 }
 
 // A stop that keeps reporting progress is not cut short.
-TEST_F(InstallerTest, AStopThatMakesProgressIsWaitedForBeyondPatience) {
+TEST_F(InstallerTest, StopWaitsLongerIfTheServiceReportsProgress) {
   OldService("csi-proxy", Program("csi-proxy.exe", "slow"), {});
   const absl::Time start = absl::Now();
   ASSERT_TRUE(New().Stop().ok());
@@ -232,13 +232,13 @@ TEST_F(InstallerTest, AStopThatMakesProgressIsWaitedForBeyondPatience) {
   EXPECT_THAT(services_.calls, ElementsAre("stop csi-proxy"));
 }
 
-TEST_F(InstallerTest, AnUninstallEndsAServiceThatDoesNotStop) {
+TEST_F(InstallerTest, UninstallKillsAServiceThatDoesNotStop) {
   OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
   ASSERT_TRUE(New().Uninstall().ok());
   EXPECT_TRUE(services_.services.empty());
 }
 
-TEST_F(InstallerTest, NoProgramButTheServicesOwnIsEnded) {
+TEST_F(InstallerTest, OnlyTheServicesOwnProgramIsKilled) {
   OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
   services_.running_program = "C:\\Windows\\other.exe";
   EXPECT_TRUE(absl::IsFailedPrecondition(New().Stop()));
@@ -249,7 +249,7 @@ TEST_F(InstallerTest, NoProgramButTheServicesOwnIsEnded) {
   EXPECT_THAT(services_.calls, ElementsAre("stop csi-proxy"));
 }
 
-TEST_F(InstallerTest, ARestartThatCannotBeSuspendedIsSaid) {
+TEST_F(InstallerTest, TheOutputWarnsIfTheRestartCannotBeSuspended) {
   OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
   services_.can_suspend = false;
   (void)New().Stop();
@@ -257,7 +257,7 @@ TEST_F(InstallerTest, ARestartThatCannotBeSuspendedIsSaid) {
   EXPECT_THAT(services_.calls, testing::Not(testing::Contains("resume csi-proxy")));
 }
 
-TEST_F(InstallerTest, UpgradeOfAStoppedServiceTriesItAndStopsItAgain) {
+TEST_F(InstallerTest, UpgradeOfAStoppedServiceTestsTheProgramAndStopsIt) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
   OldService("csi-proxy", program, {"-windows-service"});
   services_.services.at("csi-proxy").status = {};
@@ -273,7 +273,7 @@ TEST_F(InstallerTest, UpgradeToItselfIsRefused) {
   EXPECT_THAT(services_.calls, IsEmpty());
 }
 
-TEST_F(InstallerTest, UninstallStopsAndDeletesAndMayBeRepeated) {
+TEST_F(InstallerTest, UninstallStopsAndDeletesTheServiceAndCanBeRepeated) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csiproxy", program, {});
   ASSERT_TRUE(New().Uninstall().ok());
@@ -282,7 +282,7 @@ TEST_F(InstallerTest, UninstallStopsAndDeletesAndMayBeRepeated) {
   EXPECT_TRUE(fs::exists(program));
 }
 
-TEST_F(InstallerTest, ReportNamesStateAndSettings) {
+TEST_F(InstallerTest, ReportPrintsStateAndSettings) {
   OldService("csi-proxy", Program("csi-proxy.exe", "serves"), {"-v", "4"});
   ASSERT_TRUE(New().Report().ok());
   EXPECT_THAT(out_.str(), HasSubstr("service csi-proxy is running, process 3"));
@@ -296,7 +296,7 @@ namespace fs = std::filesystem;
 
 constexpr char kUser[] = "S-1-5-21-1-2-3-1001";
 
-TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilItsFolderIsRepaired) {
+TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilRepaired) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};
   const absl::Status refused = New().Install({.config = {}, .program = program, .flags = {}});
@@ -313,7 +313,7 @@ TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilItsFolderIsRepair
 }
 
 // A folder that a repair cannot make safe is refused.
-TEST_F(InstallerTest, ARepairThatDoesNotHelpIsARefusal) {
+TEST_F(InstallerTest, InstallIsRefusedIfARepairCannotMakeTheFolderSafe) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};
   folders_.replaceable = {directory_.parent_path()};
@@ -322,7 +322,7 @@ TEST_F(InstallerTest, ARepairThatDoesNotHelpIsARefusal) {
   EXPECT_THAT(services_.calls, IsEmpty());
 }
 
-TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
+TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedOrMade) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   const fs::path logs = directory_ / "logs";
   InstallRequest request{
@@ -343,7 +343,7 @@ TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
               testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
 }
 
-TEST_F(InstallerTest, TheFolderOfTheLogIsWhereTheServiceWouldPutTheLog) {
+TEST_F(InstallerTest, InstallChecksTheLogFolderThatTheFlagsName) {
   const std::string logs = (directory_ / "logs").string();
   folders_.unsafe = {logs};
   const fs::path program = Program("csi-proxy.exe", "serves");
@@ -356,7 +356,7 @@ TEST_F(InstallerTest, TheFolderOfTheLogIsWhereTheServiceWouldPutTheLog) {
 }
 
 // Users who could run csi-proxyctl can still run it.
-TEST_F(InstallerTest, ALogBesideTheProgramDoesNotCloseTheProgramsFolder) {
+TEST_F(InstallerTest, ALogBesideTheProgramKeepsTheProgramsFolderReadable) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};
   ASSERT_TRUE(New()
@@ -368,7 +368,7 @@ TEST_F(InstallerTest, ALogBesideTheProgramDoesNotCloseTheProgramsFolder) {
   EXPECT_EQ(folders_.protected_folders.at(directory_), FolderUse::kPrograms);
 }
 
-TEST_F(InstallerTest, DryRunRepairsAndRegistersNothing) {
+TEST_F(InstallerTest, DryRunRepairsNoFolderAndRegistersNoEventSource) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};
   EXPECT_TRUE(New("", true)
@@ -378,7 +378,7 @@ TEST_F(InstallerTest, DryRunRepairsAndRegistersNothing) {
   EXPECT_THAT(services_.event_sources, IsEmpty());
 }
 
-TEST_F(InstallerTest, AnUpgradeRunsNothingThatOthersMayExchange) {
+TEST_F(InstallerTest, UpgradeRunsNoProgramThatOthersMayReplace) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
   const fs::path fresh = Program("new.exe", "serves new");
   OldService("csi-proxy", program, {"-windows-service"});
@@ -430,7 +430,7 @@ class PlantedTest : public InstallerTest {
   InstallRequest request_;
 };
 
-TEST_F(PlantedTest, ALogOfAUsersOwnIsRefusedThoughTheFolderIsRepaired) {
+TEST_F(PlantedTest, ALogOwnedByAUserIsRefusedEvenAfterARepair) {
   ObjectAccess access = Safe();
   access.owner = kUser;
   EXPECT_THAT(Refusal("x.log", access), HasSubstr("may change its access list, as its owner"));
@@ -450,7 +450,7 @@ TEST_F(PlantedTest, ALogThatIsALinkIsRefused) {
   EXPECT_THAT(Refusal("x.log", access), HasSubstr("has a second name (hard link)"));
 }
 
-TEST_F(PlantedTest, OtherFilesAndTheServicesOwnAreNobodysConcern) {
+TEST_F(PlantedTest, OtherFilesAndTheServicesOwnLogAreAccepted) {
   ObjectAccess access = Safe();
   folders_.files = {{logs_ / "x.log", access}};
   access.owner = kUser;
@@ -459,7 +459,7 @@ TEST_F(PlantedTest, OtherFilesAndTheServicesOwnAreNobodysConcern) {
 }
 
 // The program may no longer be the one that an administrator has put there.
-TEST_F(PlantedTest, AProgramThatOthersCouldChangeIsNotMadeSafeByARepair) {
+TEST_F(PlantedTest, ARepairDoesNotMakeAProgramSafeThatOthersCouldChange) {
   ObjectAccess access = Safe();
   access.owner = kUser;
   folders_.files = {{request_.program, access}};
@@ -470,7 +470,7 @@ TEST_F(PlantedTest, AProgramThatOthersCouldChangeIsNotMadeSafeByARepair) {
   EXPECT_THAT(services_.calls, IsEmpty());
 }
 
-TEST_F(PlantedTest, NothingIsRepairedBelowAFolderThatOthersMayExchange) {
+TEST_F(PlantedTest, NoFolderIsRepairedInsideAReplaceableFolder) {
   folders_.unsafe = {directory_};
   folders_.replaceable = {directory_.parent_path()};
   EXPECT_TRUE(absl::IsFailedPrecondition(New().Install(request_)));
@@ -497,7 +497,7 @@ class PutProgramsTest : public InstallerTest {
 };
 
 // A program in a folder that others may change is not run, and no program is copied there.
-TEST_F(PutProgramsTest, NothingIsPutIntoAFolderBeforeItIsKnownToBeSafe) {
+TEST_F(PutProgramsTest, NoProgramIsCopiedIntoAnUnsafeFolder) {
   folders_.unsafe = {request_.program.parent_path()};
   EXPECT_TRUE(absl::IsFailedPrecondition(New().Install(request_)));
   EXPECT_TRUE(IsEmptyFolder());
@@ -512,7 +512,7 @@ TEST_F(PutProgramsTest, NothingIsPutIntoAFolderBeforeItIsKnownToBeSafe) {
               ElementsAre(request_.program.string(), "-windows-service", "-v=2"));
 }
 
-TEST_F(PutProgramsTest, AFolderThatIsMissingIsMadeForAdministrators) {
+TEST_F(PutProgramsTest, AMissingFolderIsMadeWritableForAdministratorsOnly) {
   folders_.missing = {request_.program.parent_path()};
   ASSERT_TRUE(New().Install(request_).ok());
   EXPECT_THAT(folders_.protected_folders,
@@ -520,7 +520,7 @@ TEST_F(PutProgramsTest, AFolderThatIsMissingIsMadeForAdministrators) {
 }
 
 // Writing into the file would keep its owner, access list and hard links.
-TEST_F(PutProgramsTest, NothingIsWrittenIntoAFileThatIsThere) {
+TEST_F(PutProgramsTest, AnExistingFileIsReplacedAndNotWrittenInto) {
   const fs::path victim = Program("victim", "precious");
   fs::create_hard_link(victim, request_.program);
   // libstdc++ cannot create symbolic links on Windows, where only the hard link is tested.
@@ -535,7 +535,7 @@ TEST_F(PutProgramsTest, NothingIsWrittenIntoAFileThatIsThere) {
   EXPECT_EQ(Content(victim), "precious");
 }
 
-TEST_F(PutProgramsTest, AServiceThatRunsTheProgramIsUpgradedWithRollback) {
+TEST_F(PutProgramsTest, InstallUpgradesAnExistingServiceWithRollback) {
   const fs::path program = Program("programs/csi-proxy.exe", "serves old");
   OldService("csi-proxy", program, {"-windows-service", "-v=2"});
   ASSERT_TRUE(New().Install(request_).ok());
@@ -553,13 +553,13 @@ TEST_F(PutProgramsTest, AServiceThatRunsTheProgramIsUpgradedWithRollback) {
   EXPECT_NE(Content(directory_ / "programs/csi-proxy-service.exe"), "newer");
 }
 
-TEST_F(PutProgramsTest, DryRunPutsNothing) {
+TEST_F(PutProgramsTest, DryRunCopiesNoProgram) {
   ASSERT_TRUE(New("", true).Install(request_).ok());
   EXPECT_TRUE(IsEmptyFolder());
   EXPECT_THAT(out_.str(), HasSubstr("would put csi-proxy-service.exe and csi-proxy.exe into"));
 }
 
-TEST_F(PutProgramsTest, AFolderIsNotInstalledIntoItself) {
+TEST_F(PutProgramsTest, InstallingAFolderIntoItselfIsRefused) {
   request_.program = *request_.source / "csi-proxy.exe";
   EXPECT_TRUE(absl::IsInvalidArgument(New().Install(request_)));
   EXPECT_EQ(Content(request_.program), "serves new");

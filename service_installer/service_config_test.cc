@@ -16,7 +16,7 @@ TEST(CommandLineTest, TheProgramIsAlwaysQuoted) {
   EXPECT_EQ(CommandLine({R"(C:\csi-proxy.exe)", "-v", "4"}), R"("C:\csi-proxy.exe" -v 4)");
 }
 
-TEST(CommandLineTest, WordsAreQuotedWhereTheyMustBe) {
+TEST(CommandLineTest, WordsAreQuotedOnlyIfNecessary) {
   EXPECT_EQ(QuoteArgument("plain"), "plain");
   EXPECT_EQ(QuoteArgument(""), R"("")");
   EXPECT_EQ(QuoteArgument("two words"), R"("two words")");
@@ -26,7 +26,7 @@ TEST(CommandLineTest, WordsAreQuotedWhereTheyMustBe) {
   EXPECT_EQ(QuoteArgument(R"(\")"), R"("\\\"")");
 }
 
-TEST(CommandLineTest, SplitsAsWindowsDoes) {
+TEST(CommandLineTest, SplitCommandLineSplitsAsWindowsDoes) {
   // The examples in
   // https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw and in
   // the C runtime's documentation.
@@ -56,13 +56,13 @@ TEST(CommandLineTest, AJoinedLineSplitsIntoTheSameWords) {
   EXPECT_EQ(*split, words);
 }
 
-TEST(CommandLineTest, RefusesTextThatIsNoCommandLine) {
+TEST(CommandLineTest, MalformedCommandLinesAreRefused) {
   for (const char* bad : {"", "   ", R"("C:\open)"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(SplitCommandLine(bad).status())) << bad;
   }
 }
 
-TEST(ServiceConfigTest, DifferencesNameTheSettingAndBothValues) {
+TEST(ServiceConfigTest, DifferencesListTheSettingAndBothValues) {
   ServiceConfig from;
   from.command = {"a.exe"};
   ServiceConfig to = from;
@@ -77,7 +77,7 @@ TEST(ServiceConfigTest, DifferencesNameTheSettingAndBothValues) {
                           "restart delay: 10s -> 5s"));
 }
 
-TEST(ServiceConfigTest, StartTypesHaveNames) {
+TEST(ServiceConfigTest, StartTypesAreParsedFromTheirNames) {
   for (const char* name : {"automatic", "automatic-delayed", "manual", "disabled"}) {
     const auto type = ParseStartType(name);
     ASSERT_TRUE(type.ok()) << type.status();

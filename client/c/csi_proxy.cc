@@ -1,4 +1,4 @@
-// The C interface: checks all arguments of the caller, and passes no exception to it.
+// The C interface: checks all arguments of the caller, and never throws.
 #include "csi_proxy/csi_proxy.h"
 
 #include <cstdint>
@@ -33,7 +33,7 @@ void Empty(csi_proxy_bytes* out) {
   if (out != nullptr) *out = {nullptr, 0};
 }
 
-// Copies `text` into memory of the caller, unless `out` is null. Returns false if memory is short.
+// Copies `text` into memory for the caller to free, unless `out` is null. False if memory is short.
 bool Give(absl::string_view text, csi_proxy_bytes* out) {
   if (out == nullptr || text.empty()) return true;
   auto* const data = static_cast<uint8_t*>(std::malloc(text.size()));
@@ -51,15 +51,15 @@ void Free(csi_proxy_bytes* bytes) {
   Empty(bytes);
 }
 
-// Runs `function() -> absl::Status` and returns the code. Puts the text of a failure into
-// `message`, unless memory runs out. Catches exceptions, which must not cross the C interface.
+// Runs `function() -> absl::Status` and returns the code. On failure puts the text into `message`,
+// unless memory runs out. Catches exceptions, because they must not cross the C interface.
 template <typename Function>
 int32_t Answer(csi_proxy_bytes* message, const Function& function) {
   absl::StatusCode code;
   try {
     const absl::Status status = function();
     code = status.code();
-    // The text may quote bytes of the caller, which need not be UTF-8.
+    // The text may quote bytes of the caller that are not valid UTF-8.
     if (!status.ok()) (void)Give(ReplaceInvalidUtf8(status.message()), message);
   } catch (const std::bad_alloc&) {
     code = absl::StatusCode::kResourceExhausted;

@@ -44,7 +44,7 @@ bool Handles::CloseNode(uint64_t node) {
   }
   closed->closing.Cancel();
   closed->gate.AwaitEmpty(SteadyTime::InfiniteFuture());
-  // Destroyed here, so that nothing of the node runs when CloseNode() returns.
+  // Destroys the node's objects here, so that no code of the node runs after CloseNode() returns.
   closed->rpcs.reset();
   closed->opened = {};
   return true;

@@ -1,5 +1,5 @@
-// The open nodes and announced calls of the C interface, by number. No number is used twice, so a
-// stale one refers to nothing.
+// The open nodes and announced calls of the C interface, by number. Numbers are never reused, so a
+// stale number is unknown.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct OpenedNode {
 };
 
 // Opens the node that `json` describes. Returns INVALID_ARGUMENT, naming the option or the place in
-// the JSON, if one is invalid.
+// the JSON, for an invalid option.
 absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log);
 
 // A call that another thread may cancel. Thread-safe.
@@ -45,7 +45,7 @@ class Cancellable {
   absl::Notification cancelled_;
 };
 
-// A node and its calls. After CloseNode() it stays empty until the last reference is gone.
+// A node and its calls. After CloseNode() it stays, empty, until the last reference is released.
 struct OpenNode {
   explicit OpenNode(OpenedNode node) : opened(std::move(node)), rpcs(opened.node) {}
 
@@ -62,13 +62,13 @@ class Handles {
   static Handles& Get();
 
   uint64_t AddNode(OpenedNode node);
-  // Enters the gate of a node, which the caller must leave. Returns null if the node is closed.
+  // Enters the gate of a node. The caller must leave it. Returns null if the node is closed.
   std::shared_ptr<OpenNode> EnterNode(uint64_t node);
   // Removes a node, cancels its calls, waits for them to end and destroys the node. Returns false
-  // if there is no such node.
+  // if the node does not exist.
   bool CloseNode(uint64_t node);
 
-  // Announces a call. Returns 0 if there is no such node.
+  // Announces a call. Returns 0 if the node does not exist.
   uint64_t AddCall(uint64_t node);
   // Begins a call. Null if it was not announced for this node, or has begun already.
   std::shared_ptr<Cancellable> BeginCall(uint64_t node, uint64_t call);

@@ -1,6 +1,5 @@
-// Hostile and faulty clients of the C interface: calls that are cancelled, late, for the wrong node
-// or made from within the log; null, huge or malformed arguments; stale or forged handles; many
-// threads.
+// Hostile and faulty clients of the C interface: cancelled and late calls, calls for the wrong node
+// and from within the log; null, huge or malformed arguments; stale or forged handles; threads.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// The longest time that a call may take. The injected latencies are longer.
+// The limit of a call's duration. The injected latencies are longer.
 constexpr auto kPrompt = seconds(20);
 constexpr uint32_t kMinute = 60'000;
 
@@ -44,7 +43,7 @@ std::future<Result> Start(const Node& node, const char* method, std::string requ
   });
 }
 
-TEST(HostileCallsTest, CancelWhileUnderWayEndsThatCallOnly) {
+TEST(HostileCallsTest, CancelEndsOnlyTheNamedCall) {
   const Node node;
   node.SlowDown("disk.*", kMinute);
   const csi_proxy_call first = node.Begin(), second = node.Begin();
@@ -59,10 +58,10 @@ TEST(HostileCallsTest, CancelWhileUnderWayEndsThatCallOnly) {
   EXPECT_EQ(stays.get().code, kCancelled);
 }
 
-TEST(HostileCallsTest, AnAnnouncementIsForOneCall) {
+TEST(HostileCallsTest, ABegunCallHandleCanBeUsedOnce) {
   const Node node;
   const csi_proxy_call call = node.Begin();
-  // Calling a method that does not exist uses the announcement up, too.
+  // A call of a method that does not exist also uses the announcement up.
   EXPECT_EQ(node.Call("/v1.Disk/Erase", "", {.call = call}).code, kUnimplemented);
   EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kNotFound);
   node.SlowDown("disk.*", kMinute);
@@ -75,7 +74,7 @@ TEST(HostileCallsTest, AnAnnouncementIsForOneCall) {
   EXPECT_EQ(first.get().code, kCancelled);
 }
 
-TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
+TEST(HostileCallsTest, ACallHandleOfAnotherNodeIsNotFound) {
   const Node node, other;
   const csi_proxy_call call = node.Begin();
   EXPECT_EQ(other.Call(kRescan, "", {.call = call}).code, kNotFound);
@@ -84,7 +83,7 @@ TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
   EXPECT_EQ(node.Call(kRescan).code, kOk) << "the call has ended";
 }
 
-TEST(HostileCallsTest, TimeoutsEndCalls) {
+TEST(HostileCallsTest, ACallEndsAtItsTimeout) {
   const Node node;
   node.SlowDown("disk.*", kMinute);
   const auto begin = steady_clock::now();
@@ -102,7 +101,7 @@ TEST(HostileCallsTest, TimeoutsEndCalls) {
   }
 }
 
-// A log whose callback calls the node that writes the log.
+// A log with a callback that calls the node that writes the log.
 struct Reentrant {
   csi_proxy_node node = 0;
   bool inside = false;
@@ -114,7 +113,7 @@ struct Reentrant {
     self->inside = true;
     csi_proxy_call call = 0;
     self->codes.push_back(csi_proxy_begin(self->node, &call));
-    // Calls Mkdir for the directory that the line is about, which writes another line.
+    // Calls Mkdir for the directory in the line, and so writes another line.
     self->codes.push_back(Invoke(self->node, kMkdir, Text(1, Directory("x")),
                                  {.call = call, .timeout_ns = kSecond / 20})
                               .code);
@@ -126,7 +125,7 @@ struct Reentrant {
   }
 };
 
-TEST(HostileCallsTest, TheLogMayCallAndTakesItsTurn) {
+TEST(HostileCallsTest, CallsFromTheLogFunctionQueueLikeOtherCalls) {
   Reentrant log;
   const Node node(R"({"node": "SIMULATED", "maxCalls": 1})", &Reentrant::Log, &log);
   log.node = node.handle;
@@ -134,7 +133,7 @@ TEST(HostileCallsTest, TheLogMayCallAndTakesItsTurn) {
   EXPECT_THAT(log.codes, ElementsAre(kOk, kDeadlineExceeded, kOk, kOk));
 }
 
-TEST(HostileCallsTest, SecretsAreNeitherLoggedNorTold) {
+TEST(HostileCallsTest, SecretsAppearInNeitherLogNorErrors) {
   constexpr char kSecret[] = "s3cr3t-of-the-storage";
   const Node node;
   const std::string connect = Text(1, Text(1, "10.0.0.5") + Number(2, 3260)) +
@@ -177,7 +176,7 @@ bool IsUtf8(std::string_view text) {
   return more == 0;
 }
 
-TEST(HostileOpenTest, NullPointers) {
+TEST(HostileOpenTest, OpenAcceptsOrRefusesNullPointersWithoutCrashing) {
   csi_proxy_bytes error = {};
   EXPECT_EQ(
       csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, nullptr, &error),
@@ -193,7 +192,7 @@ TEST(HostileOpenTest, NullPointers) {
   EXPECT_EQ(csi_proxy_close(node), kOk);
 }
 
-TEST(HostileOpenTest, HugeOptions) {
+TEST(HostileOpenTest, OpenRefusesHugeOptions) {
   for (const size_t size : kHuge) {
     const Opened opened = Open(std::string_view(kSimulated, size));
     EXPECT_EQ(opened.code, kInvalidArgument);
@@ -210,7 +209,7 @@ struct BadOptions {
   const char* named;
 };
 
-TEST(HostileOpenTest, MalformedOptionsAreNamed) {
+TEST(HostileOpenTest, ErrorsNameTheMalformedOption) {
   constexpr BadOptions kBad[] = {
       {R"(})", "options"},
       {"{\"\xff\": 1}", "options"},
@@ -236,7 +235,7 @@ TEST(HostileOpenTest, MalformedOptionsAreNamed) {
   }
 }
 
-TEST(HostileInvokeTest, NullPointers) {
+TEST(HostileInvokeTest, InvokeAcceptsOrRefusesNullPointersWithoutCrashing) {
   const Node node;
   EXPECT_EQ(csi_proxy_invoke(node.handle, 0, kRescan, nullptr, 0, -1, nullptr, nullptr), kOk);
   EXPECT_EQ(csi_proxy_invoke(node.handle, 0, nullptr, nullptr, 0, -1, nullptr, nullptr),
@@ -252,7 +251,7 @@ TEST(HostileInvokeTest, NullPointers) {
   csi_proxy_free(nullptr);
 }
 
-TEST(HostileInvokeTest, MethodsThereAreNot) {
+TEST(HostileInvokeTest, UnknownMethodsAreUnimplemented) {
   const Node node;
   const std::string long_name = "/v1.Disk/" + std::string(1 << 20, 'R');
   for (const char* const method :
@@ -266,9 +265,9 @@ TEST(HostileInvokeTest, MethodsThereAreNot) {
   }
 }
 
-TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
+TEST(HostileInvokeTest, BytesThatAreNotAMessageAreRefused) {
   const Node node;
-  // Deeply nested groups, which every parser must skip.
+  // Deeply nested groups. Every parser must skip them.
   const std::string groups(1'000'000, '\x0b');
   const std::string_view requests[] = {
       "\xff",                                          // half a tag
@@ -291,7 +290,7 @@ TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
   EXPECT_THAT(node.lines.all(), IsEmpty());
 }
 
-TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
+TEST(HostileHandlesTest, ForgedStaleAndMismatchedHandlesAreRefused) {
   const Node node;
   csi_proxy_node stale = Open(kSimulated).node;
   ASSERT_EQ(csi_proxy_close(stale), kOk);
@@ -339,7 +338,7 @@ void Join(std::vector<std::thread>* threads) {
   for (std::thread& thread : *threads) thread.join();
 }
 
-// A log that counts its lines, and those that come after its node was closed.
+// A log that counts its lines, and its lines after its node was closed.
 struct ClosingLog {
   std::atomic<bool> closed = false;
   std::atomic<int> lines = 0, late = 0;
@@ -351,7 +350,7 @@ struct ClosingLog {
   }
 };
 
-// The number of calls that ended with each code. The last element counts values that are no code.
+// The number of calls that ended with each code. The last element counts values that are not codes.
 struct Counts {
   std::atomic<int> of[18] = {};
   void Add(int32_t code) { ++of[code >= 0 && code <= 16 ? code : 17]; }
@@ -373,7 +372,7 @@ int32_t RandomCall(csi_proxy_node node, std::mt19937& random) {
   return Invoke(node, rescan ? kRescan : method, rescan ? "" : path, {.call = call}).code;
 }
 
-TEST(HostileThreadsTest, CloseWhileManyCall) {
+TEST(HostileThreadsTest, CloseEndsTheCallsOfManyThreads) {
   const int rounds = std::max(2, TotalCalls() / 10'000);
   Counts counts;
   std::atomic<int> lines = 0;

@@ -39,7 +39,7 @@ void Use(const Library& library) {
   EXPECT_EQ(close(node), 0);
 }
 
-TEST(LibraryLifeTest, LoadedAgain) {
+TEST(LibraryLifeTest, TheLibraryWorksAfterItIsLoadedAgain) {
   for (int i = 0; i < 3; ++i) {
     const Library library;
     Use(library);
@@ -47,7 +47,7 @@ TEST(LibraryLifeTest, LoadedAgain) {
 }
 
 // At the end of a thread, destructors of the library run, so its code must still be loaded.
-TEST(LibraryLifeTest, LetGoOfByAThreadThatLivesOn) {
+TEST(LibraryLifeTest, AThreadEndsCleanlyAfterTheLibraryIsUnloaded) {
   std::thread([] {
     const Library library;
     Use(library);
@@ -68,7 +68,7 @@ void CallToTheEnd() {
   std::exit(0);
 }
 
-TEST(LibraryLifeTest, TheProcessEndsWhileThreadsCall) {
+TEST(LibraryLifeTest, TheProcessMayEndWhileThreadsCall) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (int i = 0; i < 5; ++i) EXPECT_EXIT(CallToTheEnd(), testing::ExitedWithCode(0), "");
 }

@@ -20,7 +20,7 @@ long ResidentMemory() {
 
 void Ignore(void*, int32_t, const char*, size_t) {}
 
-// Makes calls with answers, errors and log lines, and announces calls that are used or not.
+// Makes calls with answers, errors and log lines. Announces calls, and uses only some of them.
 void MakeCalls(const Node& node, int count) {
   const std::string path = Text(1, Directory("x"));
   for (int i = 0; i < count; i += 5) {
@@ -54,13 +54,13 @@ void ExpectNoGrowth(const char* what, const Use& use, int count, long allowed) {
   EXPECT_LE(after - before, allowed) << "KiB for " << count << " " << what;
 }
 
-TEST(MemoryTest, CallsLeaveNothing) {
+TEST(MemoryTest, CallsLeakNoMemory) {
   const Node node(kSimulated, &Ignore);
   ExpectNoGrowth(
       "calls", [&](int count) { MakeCalls(node, count); }, 100'000, 512);
 }
 
-TEST(MemoryTest, NodesLeaveNothing) { ExpectNoGrowth("nodes", &OpenNodes, 1'000, 1024); }
+TEST(MemoryTest, NodesLeakNoMemory) { ExpectNoGrowth("nodes", &OpenNodes, 1'000, 1024); }
 
 }  // namespace
 }  // namespace csi_proxy::c

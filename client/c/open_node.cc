@@ -41,7 +41,7 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   if (in.has_max_calls()) out.max_calls = in.max_calls();
   if (in.has_max_queued()) out.max_queued = in.max_queued();
   if (in.has_max_call_seconds()) {
-    // Written so that NaN is refused too.
+    // In this form also refuses NaN.
     if (!(in.max_call_seconds() > 0)) {
       return absl::InvalidArgumentError("max_call_seconds: must be more than 0");
     }
@@ -53,8 +53,8 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   return out;
 }
 
-// Opens a simulated node as Node::Simulated() does. Returns UNIMPLEMENTED in csi_proxy.dll, which
-// contains no simulator because it is for HostProcess pods.
+// Opens a simulated node as Node::Simulated() does. Returns UNIMPLEMENTED in csi_proxy.dll: it is
+// for HostProcess pods and does not contain a simulator.
 #ifdef CSI_PROXY_NO_SIMULATION
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions, absl::string_view) {
   return absl::UnimplementedError(
@@ -82,7 +82,7 @@ absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log) {
   if (options.node() == Options::WINDOWS && has_scenario) {
     return absl::InvalidArgumentError("scenario: is for simulated nodes");
   }
-  // Only a simulated node has a scenario, so giving one asks for a simulated node.
+  // Only a simulated node has a scenario, so a scenario selects a simulated node.
   if (options.node() == Options::SIMULATED || has_scenario ||
       (options.node() == Options::PLATFORM && client::DefaultNodeIsSimulated())) {
     return OpenSimulation(std::move(node), options.scenario());

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr int32_t kPermissionDenied = 7;
 
-TEST(OptionsTest, WorkingDirs) {
+TEST(OptionsTest, WorkingDirsReplacesTheDefaultDirectories) {
   const std::string elsewhere = Text(1, R"(C:\elsewhere\x)");
   EXPECT_EQ(Node().Call(kPathExists, elsewhere).code, kPermissionDenied);
   const Node node(R"({"node": "SIMULATED", "workingDirs": ["C:\\elsewhere", "C:\\other"]})");
@@ -24,7 +24,7 @@ TEST(OptionsTest, WorkingDirs) {
   EXPECT_EQ(node.Call(kPathExists, Text(1, Directory("x"))).code, kPermissionDenied);
 }
 
-TEST(OptionsTest, AllowedServices) {
+TEST(OptionsTest, AllowedServicesLimitsWhichServicesMayBeStarted) {
   constexpr char kStart[] = "/v1alpha1.System/StartService";
   EXPECT_EQ(Node().Call(kStart, Text(1, "MSiSCSI")).code, kOk);
   const Node node(R"({"node": "SIMULATED", "allowedServices": ["LanmanWorkstation"]})");
@@ -32,8 +32,8 @@ TEST(OptionsTest, AllowedServices) {
   EXPECT_EQ(node.Call(kStart, Text(1, "MSiSCSI")).code, kPermissionDenied);
 }
 
-// The share is on an appliance that cannot encrypt.
-TEST(OptionsTest, AllowPlainSmb) {
+// The share's appliance cannot encrypt.
+TEST(OptionsTest, AllowPlainSmbPermitsSharesWithoutEncryption) {
   const std::string request =
       Text(1, R"(\\oldnas.example\public)") + Text(3, "guest") + Text(4, "guest-password");
   constexpr char kMap[] = "/v1.Smb/NewSmbGlobalMapping";
@@ -45,7 +45,7 @@ TEST(OptionsTest, AllowPlainSmb) {
   EXPECT_EQ(Node(R"({"node": "SIMULATED", "allowPlainSmb": true})").Call(kMap, request).code, kOk);
 }
 
-TEST(OptionsTest, BindSmbCredentials) {
+TEST(OptionsTest, BindSmbCredentialsMakesAMappedShareRefuseOtherCredentials) {
   const std::string share = Text(1, R"(\\fileserver.example\data)") + Text(3, R"(EXAMPLE\storage)");
   const std::string right = share + Text(4, "correct horse"), wrong = share + Text(4, "wrong");
   constexpr char kMap[] = "/v1.Smb/NewSmbGlobalMapping";
@@ -57,7 +57,7 @@ TEST(OptionsTest, BindSmbCredentials) {
   EXPECT_EQ(node.Call(kMap, wrong).code, kPermissionDenied);
 }
 
-TEST(OptionsTest, MaxCallsAndMaxQueued) {
+TEST(OptionsTest, CallsBeyondMaxCallsAndMaxQueuedAreRefused) {
   const Node node(R"({"node": "SIMULATED", "maxCalls": 1, "maxQueued": 0})");
   node.SlowDown("disk.*", 60'000);
   const csi_proxy_call calls[] = {node.Begin(), node.Begin()};
@@ -66,7 +66,7 @@ TEST(OptionsTest, MaxCallsAndMaxQueued) {
     codes[i] = std::async(std::launch::async,
                           [&, i] { return node.Call(kRescan, "", {.call = calls[i]}).code; });
   }
-  // The call over the limit is answered at once.
+  // The node answers the call over the limit immediately.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   int second = -1;
   while (second < 0 && std::chrono::steady_clock::now() < give_up) {
@@ -81,7 +81,7 @@ TEST(OptionsTest, MaxCallsAndMaxQueued) {
 }
 
 #ifndef _WIN32
-TEST(OptionsTest, LockDirectory) {
+TEST(OptionsTest, OpenFailsIfTheLockDirectoryCannotBeMade) {
   EXPECT_EQ(Open(R"({"node": "SIMULATED", "lockDirectory": "/proc/none/there"})").node, 0u);
 }
 #endif

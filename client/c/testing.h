@@ -59,8 +59,7 @@ inline std::string Take(csi_proxy_bytes* bytes) {
   return taken;
 }
 
-// Returns the value that outputs have before a call. The call must overwrite it, and neither read
-// nor free its memory.
+// Returns the value of outputs before a call. The call must overwrite it, and not read or free it.
 inline csi_proxy_bytes Unowned() {
   static uint8_t byte = 1;
   return {&byte, 1};
@@ -118,7 +117,7 @@ inline Opened Open(std::string_view options, csi_proxy_log log = nullptr, void* 
   return {code, node, Take(&error)};
 }
 
-// A simulated node that is closed with the object.
+// A simulated node. Closed by the destructor.
 class Node {
  public:
   explicit Node(std::string_view options = kSimulated, csi_proxy_log log = &Lines::Add)

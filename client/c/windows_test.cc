@@ -1,4 +1,4 @@
-// The library without a simulator: its node is this machine.
+// Tests the library without a simulator: its node is this machine.
 #include <gmock/gmock.h>
 
 #include "client/c/method_paths.h"
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 constexpr std::string_view kAdmin = "/csi_proxy.simulated.Admin/";
 
 // The admin service exists only for simulated nodes.
-TEST(WindowsTest, ThisMachineCannotBeAdministered) {
+TEST(WindowsTest, TheAdminServiceIsRefusedOnARealNode) {
   for (const char* options : {"", R"({"node": "WINDOWS"})"}) {
     const Node node(options);
     int methods = 0;
@@ -26,7 +26,7 @@ TEST(WindowsTest, ThisMachineCannotBeAdministered) {
   }
 }
 
-TEST(WindowsTest, TheLibraryThatSimulatesIsNamed) {
+TEST(WindowsTest, ErrorsNameTheLibraryThatCanSimulate) {
   for (const char* options : {kSimulated, R"({"scenario": "azure-scsi"})"}) {
     const Opened opened = Open(options);
     EXPECT_EQ(opened.code, kUnimplemented) << options;

@@ -1,4 +1,5 @@
-// The modes that are linked into the program, and the calls of a connection in each mode.
+// The interface between clients and the modes: each mode's library registers a backend, and a
+// connection returns a Channel or an Api for each version.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -20,22 +21,22 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  // Calls `method`, for example `/v1.Volume/MountVolume`, and waits for the answer. Returns the
-  // status of the other side; if the deadline passes or the caller cancels, that of
-  // CallContext::Check(). A request is sent at most once. Writes `response` only if it returns OK.
+  // Calls `method`, for example `/v1.Volume/MountVolume`, and waits for the answer. Sends a request
+  // at most once. Returns the status of the other side, or that of CallContext::Check() if the
+  // deadline passes or the caller cancels. Writes `response` only if it returns OK.
   virtual absl::Status Call(const char* method, const CallContext& context,
                             const google::protobuf::Message& request,
                             google::protobuf::Message* response) = 0;
 };
 
-// The calls of one version of one group. Exactly one is set: a channel that carries the calls, or
-// the version's Api in this process, which the connection owns.
+// The calls of one version of one group. Exactly one is set: a channel to the node, or the
+// version's Api in this process. The connection owns the Api.
 struct Opened {
   std::shared_ptr<Channel> channel = nullptr;
   void* api = nullptr;
 };
 
-// Returns the Api that a client of the version calls. `over` makes one from a channel.
+// Returns the Api for clients of the version. `over` makes one from a channel.
 template <typename Api>
 std::shared_ptr<Api> ApiOf(std::shared_ptr<Connection> connection, absl::string_view group,
                            absl::string_view version,
@@ -45,25 +46,25 @@ std::shared_ptr<Api> ApiOf(std::shared_ptr<Connection> connection, absl::string_
   return std::shared_ptr<Api>(std::move(connection), static_cast<Api*>(opened.api));
 }
 
-// Remote mode, which the library csi_proxy::client registers.
+// Remote mode. The library csi_proxy::client registers it.
 struct RemoteBackend {
   std::shared_ptr<Connection> (*connect)(const ClientOptions& options);
 };
 
-// Embedded mode, which the library csi_proxy::embedded registers.
+// Embedded mode. The library csi_proxy::embedded registers it.
 struct EmbeddedBackend {
   absl::StatusOr<std::shared_ptr<Connection>> (*connect)(const ClientOptions& options);
-  // Returns OK if kAuto may choose embedded mode, otherwise the reason why not: FAILED_PRECONDITION
-  // if this process would manage the storage of a container instead of the node's.
+  // Returns OK if kAuto may choose embedded mode. Otherwise returns the reason against it:
+  // FAILED_PRECONDITION if this process would manage a container's storage instead of the node's.
   absl::Status (*may_be_chosen)();
 };
 
-// Registers a backend and returns the one before. Called before main(), once per backend. Null
+// Registers a backend and returns the previous one. Called before main(), once per backend. Null
 // removes the backend, for tests.
 const RemoteBackend* RegisterBackend(const RemoteBackend* backend);
 const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend);
 
-// Passes a line to the log of `options`, or to standard error if that is null.
+// Passes a line to the log of `options`, or to standard error if that log is null.
 void Log(const ClientOptions& options, Severity severity, const LogText& line);
 
 }  // namespace csi_proxy::client

@@ -19,10 +19,10 @@ namespace csi_proxy::client {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Milliseconds(300);
-// How much longer a call may take on a busy machine. Without the code under test it never ends.
+// The extra time that a call may take on a busy machine. Without the code under test it never ends.
 constexpr absl::Duration kSlack = absl::Seconds(4);
 
-// More than a pipe or socket buffers.
+// Larger than the buffer of a pipe or socket.
 constexpr size_t kLarge = 4 << 20;
 
 class CallEndTest : public testing::TestWithParam<int> {
@@ -62,7 +62,7 @@ class CallEndTest : public testing::TestWithParam<int> {
   std::shared_ptr<RemoteChannel> channel_;
 };
 
-TEST_P(CallEndTest, TheFirstCallEndsAndTheSecond) {
+TEST_P(CallEndTest, TwoConsecutiveCallsEnd) {
   ASSERT_NE(channel_, nullptr);
   for (const size_t size : {size_t{10}, kLarge}) {
     ExpectEnd(size);
@@ -70,13 +70,13 @@ TEST_P(CallEndTest, TheFirstCallEndsAndTheSecond) {
   }
 }
 
-TEST_P(CallEndTest, ALargeCallEndsFirst) {
+TEST_P(CallEndTest, ALargeFirstCallOfAChannelEnds) {
   ASSERT_NE(channel_, nullptr);
   ExpectEnd(kLarge);
   ExpectEnd(10);
 }
 
-TEST_P(CallEndTest, CallsSideBySideEnd) {
+TEST_P(CallEndTest, ConcurrentCallsEnd) {
   ASSERT_NE(channel_, nullptr);
   std::vector<std::thread> callers;
   for (int i = 0; i < 16; ++i) {
@@ -113,13 +113,13 @@ INSTANTIATE_TEST_SUITE_P(, CallEndTest,
                                         static_cast<int>(Misbehaviour::kIgnoresCalls) + 1),
                          NameOf);
 
-// Returns the time that a call with these options has until its deadline.
+// Returns the time from the start of a call with these options to its deadline.
 absl::Duration Allowed(const CallOptions& defaults, const CallOptions& options) {
   const SteadyTime deadline = MakeCallContext(defaults, options).deadline();
   return deadline - SteadyTime::Now();
 }
 
-TEST(CallOptionsTest, TheCallDecidesThenTheClientThenAMinute) {
+TEST(CallOptionsTest, CallTimeoutOverridesClientTimeoutAndDefaultsToAMinute) {
   constexpr absl::Duration kSlack = absl::Seconds(5);
   const CallOptions ten = {.timeout = absl::Seconds(10)}, hour = {.timeout = absl::Hours(1)};
   EXPECT_LE(Allowed(hour, ten), absl::Seconds(10));
@@ -130,17 +130,17 @@ TEST(CallOptionsTest, TheCallDecidesThenTheClientThenAMinute) {
   EXPECT_GT(Allowed({}, {}), absl::Minutes(1) - kSlack);
 }
 
-TEST(CallOptionsTest, AnInfiniteTimeoutIsNoDeadline) {
+TEST(CallOptionsTest, AnInfiniteTimeoutSetsNoDeadline) {
   const CallContext context = MakeCallContext({}, {.timeout = absl::InfiniteDuration()});
   EXPECT_EQ(context.deadline(), SteadyTime::InfiniteFuture());
 }
 
-TEST(CallOptionsTest, ATimeoutInThePastHasExpired) {
+TEST(CallOptionsTest, ANegativeTimeoutHasExpired) {
   const CallContext context = MakeCallContext({}, {.timeout = -absl::Seconds(1)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(context.Check())) << context.Check();
 }
 
-TEST(CallOptionsTest, CancellationIsTheCallsOrElseTheClients) {
+TEST(CallOptionsTest, CallCancellationOverridesClientCancellation) {
   absl::Notification of_client, of_call;
   of_client.Notify();
   EXPECT_FALSE(MakeCallContext({}, {}).cancellable());
@@ -150,7 +150,7 @@ TEST(CallOptionsTest, CancellationIsTheCallsOrElseTheClients) {
   EXPECT_TRUE(MakeCallContext({}, {.cancelled = &of_call}).cancelled());
 }
 
-TEST(CallOptionsTest, TheTraceIsTheCallsOrElseTheClients) {
+TEST(CallOptionsTest, CallTraceOverridesClientTrace) {
   const CallOptions one = {.traceparent =
                                "00-11111111111111111111111111111111-2222222222222222-00"};
   const CallOptions two = {.traceparent =

@@ -30,7 +30,7 @@ struct Choice {
   std::string reason;
 };
 
-// Returns the mode that CSI_PROXY_MODE asks for, or kAuto if it asks for none.
+// Returns the mode in CSI_PROXY_MODE, or kAuto if the variable does not choose one.
 absl::StatusOr<Mode> Pinned() {
   const char* const pinned = std::getenv("CSI_PROXY_MODE");
   if (pinned == nullptr) return Mode::kAuto;
@@ -42,7 +42,7 @@ absl::StatusOr<Mode> Pinned() {
       absl::StrCat("CSI_PROXY_MODE: \"", mode, "\" is not one of auto, remote, embedded"));
 }
 
-// Returns the path of the first pipe of the service that exists, or "".
+// Returns the path of the first existing pipe of the service, or "".
 std::string FirstPipe(const ClientOptions& options) {
   for (const api::ReleasedVersion& released : api::kReleasedVersions) {
     std::string path = PipePath(options, released.group, released.version);
@@ -62,7 +62,7 @@ absl::StatusOr<Choice> Choose(const ClientOptions& options) {
     return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", pipe)};
   }
   const absl::Status may = embedded_backend.load()->may_be_chosen();
-  // This process may not manage storage. Its calls go to the service, and fail if none answers.
+  // This process may not manage storage. Its calls go to the service, or fail without one.
   if (!may.ok() && remote_backend != nullptr) {
     return Choice{Mode::kRemote, std::string(may.message())};
   }

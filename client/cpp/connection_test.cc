@@ -84,7 +84,7 @@ class ConnectTest : public testing::Test {
   std::vector<std::pair<Severity, std::string>> log_;
 };
 
-TEST_F(ConnectTest, ADoorThatIsNotLinkedIsNamed) {
+TEST_F(ConnectTest, ErrorsNameTheLibraryOfAModeThatIsNotLinked) {
   EXPECT_THAT(ModeOf(Mode::kRemote),
               "UNIMPLEMENTED: mode remote: this program is not linked with csi_proxy::client");
   EXPECT_THAT(ModeOf(Mode::kEmbedded),
@@ -92,7 +92,7 @@ TEST_F(ConnectTest, ADoorThatIsNotLinkedIsNamed) {
   EXPECT_THAT(ModeOf(), HasSubstr("csi_proxy::client"));
 }
 
-TEST_F(ConnectTest, TheOptionDecides) {
+TEST_F(ConnectTest, TheModeOptionOverridesTheEnvironment) {
   Link(&kRemoteBackend, &kEmbeddedBackend);
   const ScopedEnvironment other("CSI_PROXY_MODE", "embedded");
   EXPECT_EQ(ModeOf(Mode::kRemote), "remote");
@@ -100,7 +100,7 @@ TEST_F(ConnectTest, TheOptionDecides) {
   EXPECT_THAT(log_, ElementsAre()) << "there was nothing to choose";
 }
 
-TEST_F(ConnectTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
+TEST_F(ConnectTest, TheEnvironmentChoosesTheModeIfTheOptionDoesNot) {
   Link(&kRemoteBackend, &kEmbeddedBackend);
   for (const char* mode : {"remote", "embedded"}) {
     const ScopedEnvironment pinned("CSI_PROXY_MODE", mode);
@@ -114,7 +114,7 @@ TEST_F(ConnectTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
             "INVALID_ARGUMENT: CSI_PROXY_MODE: \"Remote \" is not one of auto, remote, embedded");
 }
 
-TEST_F(ConnectTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {
+TEST_F(ConnectTest, TheModeIsEmbeddedIfThereIsNoPipe) {
   Link(&kRemoteBackend, &kEmbeddedBackend);
   for (const char* nothing : {"", "auto"}) {
     const ScopedEnvironment automatic("CSI_PROXY_MODE", nothing);
@@ -126,7 +126,7 @@ TEST_F(ConnectTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {
 }
 
 // The pipe of any group or old version shows that the service is running.
-TEST_F(ConnectTest, WithAnyPipeItIsRemoteAndSaysWhy) {
+TEST_F(ConnectTest, TheModeIsRemoteIfThereIsAnyPipe) {
   for (const auto& [group, version] :
        {std::pair("disk", "v1"), {"iscsi", "v1alpha1"}, {"volume", "v2alpha1"}}) {
     Link(&kRemoteBackend, &kEmbeddedBackend);
@@ -142,7 +142,7 @@ TEST_F(ConnectTest, WithAnyPipeItIsRemoteAndSaysWhy) {
   }
 }
 
-TEST_F(ConnectTest, WithoutRightsTheServiceIsAskedForEvenIfItIsNotThere) {
+TEST_F(ConnectTest, TheModeIsRemoteIfTheProcessMayNotManageTheNode) {
   Link(&kRemoteBackend, &kNoRights);
   EXPECT_EQ(ModeOf(), "remote");
   EXPECT_THAT(log_, ElementsAre(Pair(_, "csi_proxy: the mode is remote: this process may not")));
@@ -150,13 +150,13 @@ TEST_F(ConnectTest, WithoutRightsTheServiceIsAskedForEvenIfItIsNotThere) {
   EXPECT_EQ(ModeOf(), "remote");
 }
 
-TEST_F(ConnectTest, InAContainerItIsEmbeddedOnlyIfToldSo) {
+TEST_F(ConnectTest, InAContainerTheModeIsEmbeddedOnlyOnRequest) {
   Link(&kRemoteBackend, &kInContainer);
   EXPECT_EQ(ModeOf(), "remote");
   EXPECT_THAT(log_, ElementsAre(Pair(_, "csi_proxy: the mode is remote: a container")));
   Link(nullptr, &kInContainer);
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
-  // A pipe does not change the choice, because this program cannot use it.
+  // The pipe does not change the choice, because this program cannot use it.
   LeaveSocket(PipePath(options_, "volume", "v1"));
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
   for (const RemoteBackend* remote :
@@ -183,7 +183,7 @@ class RemoteNodeTest : public testing::Test {
   ClientOptions options_ = OptionsFor(directory_);
 };
 
-TEST_F(RemoteNodeTest, TheServiceMayComeLater) {
+TEST_F(RemoteNodeTest, AConnectionWorksOnceTheServiceStarts) {
   const auto connection = Connect(options_);
   ASSERT_TRUE(connection.ok()) << connection.status();
   const std::shared_ptr<Channel> channel = (*connection)->Open("system", "v1alpha1").channel;
@@ -204,7 +204,7 @@ TEST_F(RemoteNodeTest, TheServiceMayComeLater) {
   EXPECT_TRUE(asked.ok()) << asked;
 }
 
-TEST_F(RemoteNodeTest, TheClientsOfAVersionShareItsPipe) {
+TEST_F(RemoteNodeTest, ClientsOfOneVersionShareAChannel) {
   const auto connection = Connect(options_);
   ASSERT_TRUE(connection.ok()) << connection.status();
   const auto channel = (*connection)->Open("system", "v1alpha1").channel;

@@ -1,4 +1,4 @@
-// Detects whether this process runs in an ordinary Windows container. In one, even an administrator
+// Detects whether this process runs in an ordinary Windows container. There even an administrator
 // manages the container's files and disks, not the node's.
 #pragma once
 
@@ -13,17 +13,17 @@ namespace csi_proxy::client {
 struct ContainerSigns {
   enum class Value { kAbsent, kPresent, kUnknown };
 
-  // The registry value ContainerType of HKLM\SYSTEM\CurrentControlSet\Control, which Windows sets
-  // in a container's own registry. The .NET SDK checks it too (https://github.com/dotnet/sdk,
-  // DockerContainerDetectorForTelemetry.cs). A HostProcess container is a job on the node with the
-  // node's registry, in which the value is absent
+  // The registry value ContainerType of HKLM\SYSTEM\CurrentControlSet\Control. Windows sets it in a
+  // container's own registry, and the .NET SDK checks it too (https://github.com/dotnet/sdk,
+  // DockerContainerDetectorForTelemetry.cs). A HostProcess container is a job on the node and sees
+  // the node's registry without this value
   // (https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod).
   Value container_type = Value::kUnknown;
   // The SID of the process's user. Empty if unknown.
   std::string user_sid;
 };
 
-// Returns FAILED_PRECONDITION, saying how to embed all the same, if a sign is present or unknown.
+// Returns FAILED_PRECONDITION, naming the way to embed anyway, if a sign is present or unknown.
 inline absl::Status CheckOutsideContainers(const ContainerSigns& signs) {
   constexpr char kHowToEmbed[] =
       "; to embed nevertheless, set CSI_PROXY_MODE=embedded or request that mode in the program";

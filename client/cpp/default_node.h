@@ -1,4 +1,4 @@
-// The node that clients act on if they name none, and the rights needed for it.
+// The node of clients that do not name one, and the rights needed for it.
 #pragma once
 
 #include <memory>

@@ -18,7 +18,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// Identifies a socket file. A socket that the service has created again has another identity.
+// Identifies a socket file. A new socket of the service has another identity.
 struct PipeIdentity {
   uint64_t device = 0, inode = 0;
   int64_t changed_seconds = 0, changed_nanoseconds = 0;
@@ -33,7 +33,7 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
                         : "it does not exist");
   }
   if (!S_ISSOCK(info.st_mode)) return absl::UnavailableError("it does not exist");
-  // The owner of a socket's file is the user of the process that bound it.
+  // A socket's file belongs to the user of the process that bound it.
   const absl::Status ours = CheckPipeOwner(path, {.owner = absl::StrCat("user ", info.st_uid),
                                                   .owner_is_system = info.st_uid == 0,
                                                   .self = absl::StrCat("user ", geteuid())});
@@ -50,7 +50,8 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
   grpc::ChannelArguments arguments;
-  // Shares no subchannels, because a shared one may still lead to the service before its restart.
+  // Does not share subchannels, because a shared one may still be connected to the service before
+  // its restart.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);

@@ -16,8 +16,8 @@ namespace csi_proxy::client {
 namespace {
 
 // How long a server may take to answer on a new connection before another one is opened:
-// kFirstPatience, doubled each time up to kMostPatience. An instance may have no server behind it,
-// because go-winio's listener never serves its first instance.
+// kFirstPatience, doubled each time up to kMostPatience. An instance may lack a server, because
+// go-winio's listener never serves its first instance.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
 // The pause of all callers after a failed attempt: kFirstPause, doubled up to kLongestPause.
@@ -68,8 +68,8 @@ struct Attempt {
   SteadyTime give_up = SteadyTime::InfiniteFuture();
 };
 
-// Returns the owner of the pipe behind `handle`. REQUIRES: `handle` was opened with READ_CONTROL,
-// which generic read access includes.
+// Returns the owner of the pipe of `handle`. REQUIRES: `handle` was opened with READ_CONTROL;
+// generic read access includes it.
 absl::StatusOr<PipeOwner> OwnerOf(HANDLE handle) {
   ABSL_ASSIGN_OR_RETURN(const pipe::ObjectSecurity security, pipe::SecurityOf(handle));
   ABSL_ASSIGN_OR_RETURN(std::string self, win32::UserOfThisProcess());
@@ -78,8 +78,8 @@ absl::StatusOr<PipeOwner> OwnerOf(HANDLE handle) {
                    .self = std::move(self)};
 }
 
-// Opens the pipe, checks its owner and makes a gRPC channel over it. `when_ended` is called on a
-// thread outside gRPC once the connection has ended.
+// Opens the pipe, checks its owner and makes a gRPC channel over it. Calls `when_ended`, on a
+// thread outside gRPC, after the connection has ended.
 absl::StatusOr<Attempt> OpenLink(const std::string& path,
                                  std::function<void(const Progress*)> when_ended) {
   absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path, SteadyTime::InfinitePast());
@@ -115,7 +115,7 @@ struct RemoteChannel::Dialer::State {
   Mutex mutex;
   Attempt current ABSL_GUARDED_BY(mutex);
   absl::Duration patience ABSL_GUARDED_BY(mutex) = kFirstPatience;
-  // The error of the last failed attempt. No other attempt is made before `retry_at`.
+  // The error of the last failed attempt. The next attempt is at `retry_at` or later.
   absl::Status failure ABSL_GUARDED_BY(mutex);
   absl::Duration pause ABSL_GUARDED_BY(mutex) = kFirstPause;
   SteadyTime retry_at ABSL_GUARDED_BY(mutex) = SteadyTime::InfinitePast();
@@ -158,8 +158,8 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(SteadyTime dead
     }
     if (current.link == nullptr) {
       if (now < state_->retry_at) return state_->failure;
-      // Discards a connection as soon as it ends, because an open handle keeps the name of the pipe
-      // after the service has gone.
+      // Discards a connection as soon as it ends, because an open handle keeps the pipe's name
+      // after the end of the service.
       const auto let_go = [weak = std::weak_ptr(state_)](const Progress* ended) {
         const std::shared_ptr<State> state = weak.lock();
         if (state == nullptr) return;

@@ -13,8 +13,8 @@
 namespace csi_proxy::client {
 namespace {
 
-// Returns the node of all connections that name none, and opens it the first time. A failure is not
-// kept, because its cause may be temporary.
+// Returns the node of all connections that do not name one, and opens it the first time. Does not
+// keep a failure, because its cause may be temporary.
 absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
   static Mutex mutex;
   static std::shared_ptr<Node>* const shared = new std::shared_ptr<Node>();
@@ -64,7 +64,7 @@ class EmbeddedNode final : public Connection {
     return nullptr;
   }
 
-  // Declared before `versions_`, which use the node.
+  // Declared before `versions_`, because they use the node.
   const std::shared_ptr<Node> node_;
   const std::vector<OpenVersion> versions_;
 };
@@ -87,5 +87,5 @@ constexpr EmbeddedBackend kBackend = {.connect = &ConnectEmbedded,
 }  // namespace
 }  // namespace csi_proxy::client
 
-// Linkers are told to require this symbol, so that they keep this file.
+// Linker flags require this symbol, so that the linker keeps this file.
 extern "C" void csi_proxy_embedded_backend() {}

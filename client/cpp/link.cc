@@ -26,7 +26,7 @@ class Abandoned {
     return *abandoned;
   }
 
-  // Adds a call and destroys those that have ended.
+  // Adds a call and destroys the calls that have ended.
   void Add(std::unique_ptr<PendingCall> call) {
     const MutexLock lock(mutex_);
     std::erase_if(calls_, [](const auto& other) { return other->Wait(SteadyTime::Now()); });
@@ -41,7 +41,7 @@ class Abandoned {
 }  // namespace
 
 std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline) {
-  // gRPC takes a time before 1970 for one that never comes.
+  // gRPC treats a time before 1970 as one that never comes.
   return absl::ToChronoTime(absl::Now() +
                             std::max(deadline - SteadyTime::Now(), absl::ZeroDuration()));
 }

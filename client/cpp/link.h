@@ -1,5 +1,5 @@
-// One connection to the service, one call over it, and the dialer that makes connections, whose
-// implementation depends on the platform.
+// One connection to the service, one call over it, and the dialer that makes connections. Each
+// platform implements the dialer.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -23,28 +23,28 @@
 
 namespace csi_proxy::client {
 
-// Returns a deadline as gRPC takes it: a time of the wall clock, which gRPC converts at once to one
-// of its own steady clock.
+// Returns a deadline in gRPC's form: a time of the wall clock. gRPC immediately converts it to a
+// steady clock.
 std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline);
 
-// A call under way. It may outlive its caller's wait: gRPC 1.51 cannot end a call, neither at its
-// deadline nor when it is cancelled, while a write that may belong to it is stuck because the other
-// end does not read (run_after_write in chttp2_transport.cc).
+// A call under way. It may outlive its caller's wait: gRPC 1.51 cannot end a call, by deadline or
+// cancellation, while a write that may belong to it is stuck because the other end does not read
+// (run_after_write in chttp2_transport.cc).
 class PendingCall {
  public:
-  // Sends the request. `response` only gives the type of the answer.
+  // Sends the request. Uses `response` only as the type of the answer.
   PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method,
               const CallContext& context, const google::protobuf::Message& request,
               const google::protobuf::Message& response);
 
-  // Waits until the call has ended. Returns false if it has not by `deadline`.
+  // Waits until the call has ended. Returns false if the call is still under way at `deadline`.
   bool Wait(SteadyTime deadline);
   void Cancel() { context_.TryCancel(); }
 
   // The status of the call, and its answer if the status is OK. REQUIRES: Wait() has returned true.
   const grpc::Status& status() const { return status_; }
   // Returns true if the service sent the status, false if gRPC made it for a lost connection. gRPC
-  // distinguishes the two only in this text. REQUIRES: Wait() has returned true.
+  // distinguishes the two only by this text. REQUIRES: Wait() has returned true.
   bool IsAnswer() const {
     return absl::StrContains(context_.debug_error_string(), "received from peer");
   }
@@ -58,10 +58,10 @@ class PendingCall {
   grpc::Status status_;
 };
 
-// A connection, shared by the calls that use it and by the dialer that gives it to new calls.
+// A connection. Owned by the calls that use it and by the dialer, because new calls also use it.
 class Link {
  public:
-  // `close` ends the connection and its calls. Null if the platform has no way to do so.
+  // `close` ends the connection and its calls. Null if the platform cannot do so.
   Link(std::shared_ptr<grpc::Channel> channel, std::function<void()> close)
       : channel_(std::move(channel)), close_(std::move(close)) {}
   ~Link() {
@@ -90,9 +90,9 @@ class RemoteChannel::Dialer {
   ~Dialer();
 
   // Returns a connection on which the running service has answered. Makes a new one if the service
-  // has restarted or does not read what it is sent. UNAVAILABLE with the reason if there is no
-  // connection by `deadline`, or at once if none can be made. PERMISSION_DENIED if the pipe does
-  // not belong to the service; then nothing is sent.
+  // has restarted or does not read. UNAVAILABLE with the reason if there is no connection by
+  // `deadline`, or immediately if none can be made. PERMISSION_DENIED, without sending any bytes,
+  // if the pipe does not belong to the service.
   absl::StatusOr<std::shared_ptr<Link>> Get(SteadyTime deadline);
 
  private:

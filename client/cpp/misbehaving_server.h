@@ -16,7 +16,7 @@ enum class Misbehaviour {
   kGarbage,
   // Never accepts a connection.
   kBusy,
-  // Sends HTTP/2 settings that let the client send without limit, then does not read.
+  // Sends HTTP/2 settings that let the client send without limit, then stops reading.
   kStuck,
   // Send HTTP/2 settings. After the first read, they close, write garbage, or do nothing.
   kClosesCalls,
@@ -25,7 +25,7 @@ enum class Misbehaviour {
 };
 
 // The first bytes of a server that lets the client send without limit: SETTINGS with a window of
-// 2^31-1 for each stream, and a WINDOW_UPDATE by nearly that much for the connection.
+// 2^31-1 for each stream, and a WINDOW_UPDATE by nearly as much for the connection.
 inline const std::string kWideOpen(
     "\0\0\6\4\0\0\0\0\0\0\4\177\377\377\377"
     "\0\0\4\10\0\0\0\0\0\177\376\0\0",

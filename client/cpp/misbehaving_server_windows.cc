@@ -36,7 +36,7 @@ struct MisbehavingServer::State {
     }
   }
 
-  // Waits until a peek fails, which shows that the client has disconnected.
+  // Waits until a peek fails, because then the client has disconnected.
   void WaitForTheEnd(HANDLE pipe) {
     while (!stopping && PeekNamedPipe(pipe, nullptr, 0, nullptr, nullptr, nullptr)) Sleep(5);
   }
@@ -80,12 +80,12 @@ struct MisbehavingServer::State {
 MisbehavingServer::MisbehavingServer(const std::string& path, Misbehaviour misbehaviour)
     : state_(std::make_unique<State>()) {
   state_->misbehaviour = misbehaviour;
-  // Wine only stores an owner if a descriptor is given.
+  // Without a security descriptor Wine does not store an owner.
   const auto security = pipe::Security::ForServer("D:P(A;;GA;;;WD)");
   SECURITY_ATTRIBUTES attributes = security->attributes();
   const bool busy = misbehaviour == Misbehaviour::kBusy;
   for (int i = 0; i < (busy ? 1 : kInstances); ++i) {
-    // Buffers of size 0, as go-winio makes them by default.
+    // The buffers have size 0, go-winio's default.
     HANDLE const pipe =
         CreateNamedPipeW(win32::Utf16(path).c_str(), PIPE_ACCESS_DUPLEX, PIPE_TYPE_BYTE | PIPE_WAIT,
                          PIPE_UNLIMITED_INSTANCES, 0, 0, 0, &attributes);

@@ -12,11 +12,11 @@
 namespace csi_proxy {
 namespace {
 
-TEST(NodePosixTest, IsNoWindowsNode) {
+TEST(NodePosixTest, AWindowsNodeIsUnimplementedOnPosix) {
   EXPECT_TRUE(absl::IsUnimplemented(Node::Windows().status()));
 }
 
-TEST(NodePosixTest, NoWorkingDirectoryIsNoChoice) {
+TEST(NodePosixTest, AnEmptyListOfWorkingDirectoriesIsRefused) {
   NodeOptions options;
   options.working_dirs.clear();
   const auto node = Node::Simulated(options);
@@ -25,7 +25,7 @@ TEST(NodePosixTest, NoWorkingDirectoryIsNoChoice) {
               testing::HasSubstr("working_dirs: at least one"));
 }
 
-TEST(NodePosixTest, ALockDirectoryThatCannotBeIsNamed) {
+TEST(NodePosixTest, ErrorsNameALockDirectoryThatCannotBeMade) {
   NodeOptions options;
   options.lock_directory = "/dev/null/locks";
   const auto node = Node::Simulated(options);
@@ -33,7 +33,7 @@ TEST(NodePosixTest, ALockDirectoryThatCannotBeIsNamed) {
   EXPECT_THAT(std::string(node.status().message()), testing::HasSubstr("lock_directory: "));
 }
 
-// Formats a volume of a node whose format takes `latency`, with a timeout of `timeout`.
+// Formats a volume with a timeout of `timeout`, on a node where a format takes `latency`.
 absl::Status Format(const std::string& locks, absl::Duration latency, absl::Duration timeout,
                     int ready) {
   NodeOptions options;
@@ -59,7 +59,7 @@ absl::Status Format(const std::string& locks, absl::Duration latency, absl::Dura
   return (*node)->volume().FormatVolume(context.WithTimeout(timeout), request).status();
 }
 
-TEST(NodePosixTest, TwoProcessesDoNotFormatOneVolumeAtOnce) {
+TEST(NodePosixTest, TwoProcessesDoNotFormatOneVolumeSimultaneously) {
   const TemporaryDirectory directory;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -69,7 +69,7 @@ TEST(NodePosixTest, TwoProcessesDoNotFormatOneVolumeAtOnce) {
   }
   char byte;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
-  // By then the other process has locked the volume, for longer than this call waits.
+  // By now the other process has locked the volume, for longer than this call waits.
   absl::SleepFor(absl::Milliseconds(300));
   const absl::Status taken =
       Format(directory.path(), absl::Milliseconds(1), absl::Milliseconds(200), ready[1]);

@@ -1,4 +1,4 @@
-// The direct library, on a simulated node.
+// Tests Node directly, on a simulated node.
 #include "csi_proxy/node.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class NodeTest : public testing::Test {
   std::vector<std::string> log_;
 };
 
-TEST_F(NodeTest, TakesARawDiskToAMountedVolumeAndRecordsEachChange) {
+TEST_F(NodeTest, ARawDiskBecomesAMountedVolumeAndEachChangeIsLogged) {
   auto node = Node::Simulated(Options());
   ASSERT_TRUE(node.ok()) << node.status();
   const CallContext context;
@@ -62,9 +62,9 @@ TEST_F(NodeTest, TakesARawDiskToAMountedVolumeAndRecordsEachChange) {
                           HasSubstr("FormatVolume"), HasSubstr("Mkdir"), HasSubstr("MountVolume")));
 }
 
-// Windows cannot end a flush. The node ends without it, and its machine after it. Runs that have
-// been left do not log any more.
-TEST_F(NodeTest, AFlushThatHangsDoesNotHoldUpTheEndOfTheNode) {
+// Windows cannot end a flush. The node ends without it, and its machine after it. A run stops
+// logging when its calls have left it.
+TEST_F(NodeTest, AHungFlushDoesNotDelayTheEndOfTheNode) {
   auto opened = client::OpenSimulatedNode(Options(), "default");
   ASSERT_TRUE(opened.ok()) << opened.status();
   for (const char* operation : {"win32.Flush", "wmi.Invoke/MSFT_Disk.Offline"}) {
@@ -102,7 +102,7 @@ TEST_F(NodeTest, SecretsStayOutOfTheLog) {
   EXPECT_THAT(log_[0], Not(HasSubstr("Wr0ngSecret")));
 }
 
-TEST_F(NodeTest, OptionsThatCannotBeAreNamed) {
+TEST_F(NodeTest, ErrorsNameTheInvalidOption) {
   NodeOptions options;
   options.working_dirs = {"relative"};
   EXPECT_THAT(Failure(Node::Simulated(options)), HasSubstr("INVALID_ARGUMENT: working_dirs"));
@@ -121,7 +121,7 @@ TEST_F(NodeTest, OptionsThatCannotBeAreNamed) {
               HasSubstr("INVALID_ARGUMENT: scenario:1:"));
 }
 
-TEST_F(NodeTest, OptionsAreKept) {
+TEST_F(NodeTest, CallsFollowTheNodesOptions) {
   NodeOptions options = Options();
   options.working_dirs = {R"(D:\elsewhere)"};
   options.allowed_services = {"MSiSCSI"};

@@ -1,4 +1,4 @@
-// The nodes that this library makes, which limit and count the calls of versioned clients.
+// The nodes that this library makes. They limit and count the calls of versioned clients.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ class OwnNode final : public Node {
   static absl::StatusOr<std::shared_ptr<Node>> Create(NodeOptions options,
                                                       const OpenFunction& open);
 
-  // Returns what the versioned clients' calls in a group run with. Null if this library did not
-  // make the node, which then has no limits.
+  // Returns the limits and observers of the versioned clients' calls in a group. Null if this
+  // library did not make the node: then the calls have no limits.
   static const rpc::Deps* CallsOf(Node& node, absl::string_view group);
 
   disk::Service& disk() override { return *node_.services().disk.service; }

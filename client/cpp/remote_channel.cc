@@ -21,7 +21,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// The pause before the next attempt to connect to a pipe that is missing or not served:
+// The pause before the next attempt to connect to a missing pipe or one without a server:
 // kFirstPause, doubled up to kLongestPause. In between, the call checks for a cancellation.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
@@ -172,5 +172,5 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
 
 }  // namespace csi_proxy::client
 
-// Linkers are told to require this symbol, so that they keep this file.
+// Linker flags require this symbol, so that the linker keeps this file.
 extern "C" void csi_proxy_remote_backend() {}

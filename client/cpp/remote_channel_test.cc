@@ -29,7 +29,7 @@ absl::Status Ask(RemoteChannel& channel, const std::string& name = "a",
                       &response);
 }
 
-TEST(RemoteChannelTest, APipeThatIsNotThereIsUnavailableAtOnce) {
+TEST(RemoteChannelTest, AMissingPipeIsUnavailableWithoutAWait) {
   const TemporaryDirectory directory;
   const absl::Time start = absl::Now();
   const absl::Status status = OpenStatus(OptionsFor(directory));
@@ -40,13 +40,13 @@ TEST(RemoteChannelTest, APipeThatIsNotThereIsUnavailableAtOnce) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(2)) << "drivers try older versions meanwhile";
 }
 
-TEST(RemoteChannelTest, AFileIsNoPipe) {
+TEST(RemoteChannelTest, AFileInPlaceOfThePipeIsUnavailable) {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/csi-proxy-system-v1alpha1.sock") << "text";
   EXPECT_TRUE(absl::IsUnavailable(OpenStatus(OptionsFor(directory))));
 }
 
-TEST(RemoteChannelTest, TheDirectoryIsTheProgramsOrTheEnvironmentsOrTheDefault) {
+TEST(RemoteChannelTest, TheSocketDirectoryOptionOverridesTheEnvironmentAndTheDefault) {
   const ScopedEnvironment unset("CSI_PROXY_SOCKET_DIR", nullptr);
   EXPECT_EQ(PipePath({}, "p"), "/run/csi-proxy/p.sock");
   const ScopedEnvironment empty("CSI_PROXY_SOCKET_DIR", "");
@@ -72,7 +72,7 @@ TEST(RemoteChannelTest, TheFirstCallAfterARestartSucceeds) {
   EXPECT_EQ(server.system.calls, 10);
 }
 
-TEST(RemoteChannelTest, ACallWaitsForAServiceThatComesBack) {
+TEST(RemoteChannelTest, ACallWaitsForAServiceThatRestarts) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
   const auto channel = RemoteChannel::Open(OptionsFor(directory), "system", "v1alpha1");
@@ -88,7 +88,7 @@ TEST(RemoteChannelTest, ACallWaitsForAServiceThatComesBack) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
-TEST(RemoteChannelTest, ACallWaitsNoLongerThanTheConnectTimeout) {
+TEST(RemoteChannelTest, ACallWaitsForTheServiceNoLongerThanTheConnectTimeout) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
   ClientOptions options = OptionsFor(directory);
@@ -104,7 +104,7 @@ TEST(RemoteChannelTest, ACallWaitsNoLongerThanTheConnectTimeout) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
 }
 
-TEST(RemoteChannelTest, ASocketNobodyListensOnIsUnavailable) {
+TEST(RemoteChannelTest, ASocketWithoutAListenerIsUnavailable) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/csi-proxy-system-v1alpha1.sock";
   LeaveSocket(path);
@@ -117,7 +117,7 @@ TEST(RemoteChannelTest, ASocketNobodyListensOnIsUnavailable) {
   EXPECT_TRUE(absl::StrContains(status.message(), "nothing answers on the pipe " + path)) << status;
 }
 
-TEST(RemoteChannelTest, ASocketThatMayNotBeOpenedSaysWhoMay) {
+TEST(RemoteChannelTest, TheErrorOfADeniedSocketSaysWhoMayOpenIt) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
   ClientOptions options = OptionsFor(directory);
@@ -138,7 +138,7 @@ TEST(RemoteChannelTest, ASocketThatMayNotBeOpenedSaysWhoMay) {
   chmod(directory.path().c_str(), 0700);
 }
 
-TEST(RemoteChannelTest, TheDeadlineAndTheCallerEndTheWaitToo) {
+TEST(RemoteChannelTest, DeadlineAndCancellationEndTheWaitForTheService) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
   ClientOptions options = OptionsFor(directory);
@@ -161,7 +161,7 @@ TEST(RemoteChannelTest, TheDeadlineAndTheCallerEndTheWaitToo) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(20));
 }
 
-TEST(RemoteChannelTest, ThreadsShareAChannelThroughRestarts) {
+TEST(RemoteChannelTest, ThreadsCanShareAChannelWhileTheServiceRestarts) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
   const auto channel = RemoteChannel::Open(OptionsFor(directory), "system", "v1alpha1");
@@ -218,7 +218,7 @@ class RemoteCallTest : public testing::TestWithParam<bool> {
   ::v1alpha1::GetServiceResponse response_;
 };
 
-TEST_P(RemoteCallTest, TheAnswerArrives) {
+TEST_P(RemoteCallTest, ACallReturnsTheServicesAnswer) {
   const absl::Status status = Ask("kubelet");
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(response_.display_name(), "kubelet");
@@ -226,7 +226,7 @@ TEST_P(RemoteCallTest, TheAnswerArrives) {
   EXPECT_EQ(server_.system.calls, 1);
 }
 
-TEST_P(RemoteCallTest, EveryCodeAndItsTextArriveUnchanged) {
+TEST_P(RemoteCallTest, EveryErrorCodeAndTextArrivesUnchanged) {
   for (int code = 1; code <= 16; ++code) {
     const std::string number = std::to_string(code);
     const absl::Status status = Ask("code:" + number);
@@ -236,13 +236,13 @@ TEST_P(RemoteCallTest, EveryCodeAndItsTextArriveUnchanged) {
   EXPECT_EQ(server_.system.calls, 16) << "a request was sent twice, or not at all";
 }
 
-TEST_P(RemoteCallTest, AFailureLeavesTheResponseAlone) {
+TEST_P(RemoteCallTest, AFailedCallDoesNotChangeTheResponse) {
   response_.set_display_name("before");
   EXPECT_FALSE(Ask("code:5").ok());
   EXPECT_EQ(response_.display_name(), "before");
 }
 
-TEST_P(RemoteCallTest, AMethodTheServiceLacksIsUnimplemented) {
+TEST_P(RemoteCallTest, AMethodUnknownToTheServiceIsUnimplemented) {
   const absl::Status status = Ask("a", absl::Seconds(30), "/v1alpha1.System/NoSuchMethod");
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
 }
@@ -257,7 +257,7 @@ TEST_P(RemoteCallTest, TheDeadlineEndsACall) {
       << "the service was not told";
 }
 
-TEST_P(RemoteCallTest, ACallThatIsTooLateIsNotSent) {
+TEST_P(RemoteCallTest, AnExpiredCallIsNotSent) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(Ask("a", -absl::Seconds(1))));
   EXPECT_EQ(server_.system.calls, 0);
 }
@@ -267,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(, RemoteCallTest, testing::Bool(),
 
 class CancelTest : public RemoteCallTest {};
 
-TEST_P(CancelTest, TheCallerEndsACallAndTheServiceIsTold) {
+TEST_P(CancelTest, ACancellationEndsTheCallAlsoInTheService) {
   std::thread caller([&] {
     server_.system.waiting.WaitForNotification();
     gone_.Notify();
@@ -280,7 +280,7 @@ TEST_P(CancelTest, TheCallerEndsACallAndTheServiceIsTold) {
   EXPECT_TRUE(server_.system.cancelled.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
-TEST_P(CancelTest, ACallOfACallerThatIsGoneIsNotSent) {
+TEST_P(CancelTest, ACancelledCallIsNotSent) {
   gone_.Notify();
   EXPECT_TRUE(absl::IsCancelled(Ask("a")));
   EXPECT_EQ(server_.system.calls, 0);

@@ -1,4 +1,4 @@
-// Tests which owners' pipes a client uses, and for how long.
+// Tests the owners of pipes that a client uses, and how long it keeps a pipe open.
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The result of a call to a pipe whose owner is given in SDDL, and the bytes sent to its server.
+// The result of a call to a pipe with an owner in SDDL, and the bytes that the client sent.
 struct Outcome {
   absl::Status status;
   DWORD sent = 0;
@@ -52,7 +52,7 @@ Outcome CallPipeOf(const char* owner) {
   return outcome;
 }
 
-TEST(SquatterTest, AnotherAccountsPipeIsSentNothing) {
+TEST(SquatterTest, APipeOfAnotherAccountReceivesNoBytes) {
   for (const char* owner : {"S-1-5-19", "S-1-5-32-544"}) {
     const Outcome outcome = CallPipeOf(owner);
     EXPECT_TRUE(absl::IsPermissionDenied(outcome.status)) << outcome.status;
@@ -62,14 +62,14 @@ TEST(SquatterTest, AnotherAccountsPipeIsSentNothing) {
   }
 }
 
-TEST(SquatterTest, TheSystemsPipeIsSentTheCall) {
+TEST(SquatterTest, APipeOfSystemReceivesTheCall) {
   const Outcome outcome = CallPipeOf("SY");
   EXPECT_TRUE(absl::IsDeadlineExceeded(outcome.status)) << outcome.status;
   EXPECT_GT(outcome.sent, 0u) << "the test would not see what a squatter is sent";
 }
 
-// The Go release's listener never serves its first instance, as this test's server does not.
-TEST(DeadInstanceTest, IsPassedOver) {
+// The Go release's listener never serves its first instance; neither does this test's server.
+TEST(DeadInstanceTest, TheClientSkipsAPipeInstanceWithoutAServer) {
   const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-dead-", GetCurrentProcessId()));
   const auto calls = *pipe::NewPipeCalls(*pipe::Security::ForServer("D:P(A;;GA;;;WD)"));
   // Checking that the pipe exists uses one instance.
@@ -84,7 +84,7 @@ TEST(DeadInstanceTest, IsPassedOver) {
 
 // The name of a pipe exists until its last handle is closed, so an open handle would keep a killed
 // service from starting again.
-TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
+TEST(IdleClientTest, AnIdleClientClosesThePipeOfADeadServer) {
   const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-gone-", GetCurrentProcessId()));
   auto server = std::make_unique<MisbehavingServer>(path, Misbehaviour::kIgnoresCalls);
   const auto channel = RemoteChannel::OpenPath({}, path);
@@ -102,7 +102,7 @@ TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
   EXPECT_TRUE(connection.expired());
 }
 
-TEST(ContainerWindowsTest, TheRegistryTells) {
+TEST(ContainerWindowsTest, ARegistryValueShowsAContainer) {
   if (GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") == nullptr) {
     GTEST_SKIP() << "it would write to the registry of a real machine";
   }

@@ -14,7 +14,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// Returns what calls of nodes that this library did not make run with: in effect without limits.
+// Returns the limits for nodes that this library did not make: too high to have an effect.
 const rpc::Deps* WithoutLimits() {
   static const auto* const calls =
       new rpc::Deps{.executor = new rpc::Executor({.max_threads = 1 << 20, .max_queued = 0}),

@@ -30,7 +30,7 @@ class SerializedNode {
  public:
   explicit SerializedNode(std::shared_ptr<Node> node);
 
-  // Calls `path`, e.g. `/v1.Volume/MountVolume`. UNIMPLEMENTED if there is no such rpc;
+  // Calls `path`, e.g. `/v1.Volume/MountVolume`. UNIMPLEMENTED if the rpc does not exist;
   // INVALID_ARGUMENT if `request` is not a message of its type. Writes `response` only if it
   // returns OK.
   absl::Status Call(absl::string_view path, const CallContext& context, absl::string_view request,

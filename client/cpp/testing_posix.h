@@ -21,7 +21,7 @@
 
 namespace csi_proxy::client {
 
-// Returns options for a client whose sockets are in `directory`.
+// Returns options for a client with its sockets in `directory`.
 inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
   ClientOptions options;
   options.mode = Mode::kRemote;
@@ -29,7 +29,7 @@ inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
   return options;
 }
 
-// Leaves a socket that no process serves, as a killed service does.
+// Leaves a socket without a server, as a killed service does.
 inline void LeaveSocket(const std::string& path) {
   ASSERT_TRUE(rpc::UnixSocket(path, bind).valid());
 }

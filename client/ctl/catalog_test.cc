@@ -19,7 +19,7 @@ const Catalog& TheCatalog() {
   return *kCatalog;
 }
 
-TEST(CatalogTest, HoldsEveryReleasedVersionAndMethod) {
+TEST(CatalogTest, TheCatalogContainsEveryReleasedMethod) {
   std::set<std::string> groups;
   for (const api::ReleasedVersion& version : api::kReleasedVersions) groups.insert(version.group);
   EXPECT_THAT(TheCatalog().Groups(), ElementsAreArray(groups));
@@ -34,7 +34,7 @@ TEST(CatalogTest, HoldsEveryReleasedVersionAndMethod) {
   EXPECT_EQ(released, std::size(api::kReleasedRpcs));
 }
 
-TEST(CatalogTest, PrefersStableThenTheNextGenerationThenBetasThenAlphas) {
+TEST(CatalogTest, VersionsAreListedStableFirstThenNextGenerationThenBetasThenAlphas) {
   EXPECT_THAT(TheCatalog().Versions("volume"),
               ElementsAre("v1", "v2alpha1", "v1beta3", "v1beta2", "v1beta1", "v1alpha1"));
   EXPECT_THAT(TheCatalog().Versions("filesystem"),
@@ -42,7 +42,7 @@ TEST(CatalogTest, PrefersStableThenTheNextGenerationThenBetasThenAlphas) {
   EXPECT_THAT(TheCatalog().Versions("iscsi"), ElementsAre("v1alpha2", "v1alpha1"));
 }
 
-TEST(CatalogTest, AnOldVersionHasASuccessor) {
+TEST(CatalogTest, SuccessorIsTheStableVersionOfTheGeneration) {
   EXPECT_EQ(TheCatalog().Successor("volume", "v1beta3"), "v1");
   EXPECT_EQ(TheCatalog().Successor("iscsi", "v1alpha1"), "v1alpha2");
   EXPECT_EQ(TheCatalog().Successor("volume", "v1"), "");
@@ -52,7 +52,7 @@ TEST(CatalogTest, AnOldVersionHasASuccessor) {
   EXPECT_EQ(TheCatalog().Successor("nonesuch", "v1"), "");
 }
 
-TEST(CatalogTest, FindsAMethodInThePreferredVersionThatHasIt) {
+TEST(CatalogTest, FindReturnsTheMostPreferredVersionWithTheMethod) {
   const auto mount = TheCatalog().Find("volume", "MountVolume", "");
   ASSERT_TRUE(mount.ok()) << mount.status();
   EXPECT_EQ(mount->path(), "/v1.Volume/MountVolume");
@@ -67,7 +67,7 @@ TEST(CatalogTest, FindsAMethodInThePreferredVersionThatHasIt) {
   EXPECT_EQ(dump->path(), "/csi_proxy.simulated.Admin/DumpState");
 }
 
-TEST(CatalogTest, FindsEveryMethodUnderEachSpelling) {
+TEST(CatalogTest, FindAcceptsEachSpellingOfEveryMethod) {
   for (const Method& method : TheCatalog().AllMethods()) {
     const std::string& name = method.descriptor->name();
     std::string upper = name;
@@ -81,7 +81,7 @@ TEST(CatalogTest, FindsEveryMethodUnderEachSpelling) {
   EXPECT_TRUE(TheCatalog().Find("VOLUME", "mount_volume", "v1").ok());
 }
 
-TEST(CatalogTest, SaysWhatThereIsInsteadOfWhatThereIsNot) {
+TEST(CatalogTest, AnUnknownNameIsAnsweredWithTheExistingNames) {
   const auto group = TheCatalog().Find("volumes", "MountVolume", "").status();
   EXPECT_TRUE(absl::IsInvalidArgument(group));
   EXPECT_TRUE(absl::StrContains(group.message(), "did you mean volume?")) << group;
@@ -106,7 +106,7 @@ TEST(CatalogTest, SaysWhatThereIsInsteadOfWhatThereIsNot) {
 }
 
 // Compares names with marks: a field that is named like a secret must be marked.
-TEST(CatalogTest, EveryPasswordAndSecretIsMarked) {
+TEST(CatalogTest, EveryPasswordFieldIsMarkedAsSecret) {
   std::set<std::string> secrets;
   for (const Method& method : TheCatalog().AllMethods()) {
     for (const pb::Descriptor* type :
@@ -136,7 +136,7 @@ TEST(CatalogTest, EveryMethodIsDocumented) {
   }
 }
 
-TEST(CatalogTest, TheHubTellsWhichCallsChangeNothing) {
+TEST(CatalogTest, TheHubMarksCallsThatChangeNothing) {
   const Catalog catalog;
   const auto changes_nothing = [&](const char* group, const char* name, const char* version) {
     return catalog.ChangesNothing(catalog.Find(group, name, version).value());
@@ -152,7 +152,7 @@ TEST(CatalogTest, TheHubTellsWhichCallsChangeNothing) {
   EXPECT_FALSE(catalog.ChangesNothing(renamed));
 }
 
-TEST(CatalogTest, FieldsOfAMessageDifferInMoreThanSpelling) {
+TEST(CatalogTest, NoTwoFieldsOfARequestDifferOnlyInSpelling) {
   for (const Method& method : TheCatalog().AllMethods()) {
     std::set<std::string> names;
     const pb::Descriptor* const type = method.descriptor->input_type();
@@ -162,7 +162,7 @@ TEST(CatalogTest, FieldsOfAMessageDifferInMoreThanSpelling) {
   }
 }
 
-TEST(NamesTest, KebabCase) {
+TEST(NamesTest, KebabCaseSplitsWordsAndAcronyms) {
   EXPECT_EQ(KebabCase("ListVolumesOnDisk"), "list-volumes-on-disk");
   EXPECT_EQ(KebabCase("GetVolumeIDFromTargetPath"), "get-volume-id-from-target-path");
   EXPECT_EQ(KebabCase("GetBIOSSerialNumber"), "get-bios-serial-number");
@@ -173,7 +173,7 @@ TEST(NamesTest, KebabCase) {
   EXPECT_EQ(KebabCase(""), "");
 }
 
-TEST(NamesTest, NearestIsEmptyWhenNothingIsNear) {
+TEST(NamesTest, NearestIsEmptyIfNoNameIsSimilar) {
   EXPECT_EQ(DidYouMean("pth", {"path", "force"}), "; did you mean path?");
   EXPECT_EQ(DidYouMean("zzzzzz", {"path", "force"}), "");
   EXPECT_EQ(DidYouMean("path", {}), "");

@@ -16,7 +16,7 @@ CommandLine Parse(const std::vector<std::string>& arguments) {
   return line.ok() ? *line : CommandLine();
 }
 
-TEST(CommandLineTest, WordsFlagsAndFieldsAreToldApart) {
+TEST(CommandLineTest, TheParserSeparatesWordsFlagsAndFields) {
   const CommandLine line = Parse({"disk", "--disk-number=3", "partition-disk", "--api", "v1beta1",
                                   "--socket-dir=/x", "--force", "--note=a=b", "--empty="});
   EXPECT_THAT(line.words, ElementsAre("disk", "partition-disk"));
@@ -33,7 +33,7 @@ TEST(CommandLineTest, WordsFlagsAndFieldsAreToldApart) {
   EXPECT_TRUE(line.fields[3].has_value);
 }
 
-TEST(CommandLineTest, OneDashDoesForTwo) {
+TEST(CommandLineTest, OneDashMeansTheSameAsTwo) {
   const CommandLine line = Parse({"-api=v1", "-disk-number=3", "-v", "volume"});
   EXPECT_EQ(line.api, "v1");
   EXPECT_TRUE(line.verbose);
@@ -49,7 +49,7 @@ TEST(CommandLineTest, AValueMayBeginWithADash) {
   EXPECT_EQ(Parse({"--socket-dir", "--api", "volume"}).client.socket_dir, "--api");
 }
 
-TEST(CommandLineTest, AfterTwoDashesAllFlagsAreFields) {
+TEST(CommandLineTest, AllFlagsAfterADoubleDashAreFields) {
   const CommandLine line = Parse({"sim", "dump-state", "--verbose", "--", "--json", "-api=x"});
   EXPECT_TRUE(line.verbose);
   EXPECT_EQ(line.json, "");
@@ -59,7 +59,7 @@ TEST(CommandLineTest, AfterTwoDashesAllFlagsAreFields) {
   EXPECT_EQ(line.fields[1].name, "api");
 }
 
-TEST(CommandLineTest, TimesHaveUnits) {
+TEST(CommandLineTest, TimesNeedAUnit) {
   const CommandLine line = Parse({"--timeout=90s", "--connect-timeout", "250ms"});
   EXPECT_EQ(line.call.timeout, absl::Seconds(90));
   EXPECT_EQ(line.client.connect_timeout, absl::Milliseconds(250));
@@ -70,7 +70,7 @@ TEST(CommandLineTest, TimesHaveUnits) {
   }
 }
 
-TEST(CommandLineTest, AWatchHasAPauseOrTheUsualOne) {
+TEST(CommandLineTest, WatchAcceptsAPauseAndHasADefault) {
   EXPECT_EQ(Parse({"disk"}).watch, absl::ZeroDuration());
   const CommandLine line = Parse({"-w", "storage", "list-disks"});
   EXPECT_EQ(line.watch, absl::Seconds(2));
@@ -84,7 +84,7 @@ TEST(CommandLineTest, AWatchHasAPauseOrTheUsualOne) {
   }
 }
 
-TEST(CommandLineTest, WrongFlagsAreRefused) {
+TEST(CommandLineTest, ErrorsNameTheWrongFlag) {
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
            {"--output=xml"}, {"--api"}, {"--verbose=1"}, {"--api=v1", "--api=v2"}}) {
     const absl::Status status = ParseCommandLine(wrong).status();
@@ -94,7 +94,7 @@ TEST(CommandLineTest, WrongFlagsAreRefused) {
   }
 }
 
-TEST(CommandLineTest, TheServiceIsReachedWhateverTheEnvironmentSays) {
+TEST(CommandLineTest, TheModeIsAlwaysRemote) {
   EXPECT_EQ(Parse({"volume"}).client.mode, Mode::kRemote);
 }
 

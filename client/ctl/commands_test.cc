@@ -45,7 +45,7 @@ class CommandsTest : public testing::Test {
   std::ostringstream out_, err_;
 };
 
-TEST_F(CommandsTest, ACallPrintsItsAnswerAndNothingElse) {
+TEST_F(CommandsTest, ACallPrintsOnlyItsAnswer) {
   ASSERT_EQ(RunLine({"system", "get-service", "--name=kubelet"}), kOk) << err_.str();
   EXPECT_EQ(out_.str(),
             "{\n \"display_name\": \"kubelet\",\n \"start_type\": \"BOOT\",\n \"status\": "
@@ -53,7 +53,7 @@ TEST_F(CommandsTest, ACallPrintsItsAnswerAndNothingElse) {
   EXPECT_EQ(err_.str(), "");
 }
 
-TEST_F(CommandsTest, HelpIsThatOfTheMethodThatIsNamed) {
+TEST_F(CommandsTest, EachFormOfHelpExplainsTheNamedMethod) {
   ASSERT_EQ(RunLine({"system", "get-service", "--help"}), kOk);
   const std::string help = out_.str();
   EXPECT_THAT(help, StartsWith("system get-service - /v1alpha1.System/GetService\n"));
@@ -83,12 +83,12 @@ TEST_F(CommandsTest, ARequestCanBeJson) {
   EXPECT_THAT(err_.str(), StartsWith("error: --json: not a valid GetServiceRequest: "));
 }
 
-TEST_F(CommandsTest, VerboseTellsWhatIsCalledAndWhere) {
+TEST_F(CommandsTest, VerbosePrintsTheMethodAndThePipe) {
   ASSERT_EQ(RunLine({"system", "GetService", "-v"}), kOk);
   EXPECT_EQ(err_.str(), "calling /v1alpha1.System/GetService on " + server_.path() + "\n");
 }
 
-TEST_F(CommandsTest, AFailureHasACodeATextAndAnExitCode) {
+TEST_F(CommandsTest, AFailurePrintsCodeAndTextAndSetsTheExitCode) {
   struct Case {
     const char* code;
     int exit;
@@ -109,25 +109,25 @@ TEST_F(CommandsTest, AFailureHasACodeATextAndAnExitCode) {
   }
 }
 
-TEST_F(CommandsTest, AHintFitsWhatACallWaitedFor) {
+TEST_F(CommandsTest, TheHintOfALateQueryNamesWmi) {
   Complain(absl::DeadlineExceededError("query `SELECT * FROM MSFT_Disk`: late"), err_, "");
   EXPECT_THAT(err_.str(), HasSubstr("WmiPrvSE"));
   EXPECT_THAT(err_.str(), testing::Not(HasSubstr("--timeout")));
 }
 
-TEST_F(CommandsTest, TimeRunsOut) {
+TEST_F(CommandsTest, AnExpiredCallHasItsOwnExitCode) {
   EXPECT_EQ(RunLine({"system", "GetService", "--name=wait", "--timeout=300ms"}), kDeadline);
   EXPECT_THAT(err_.str(), StartsWith("error: DEADLINE_EXCEEDED: "));
 }
 
-TEST_F(CommandsTest, AServiceThatIsNotThereIsUnreachable) {
+TEST_F(CommandsTest, TheErrorNamesThePipeOfAMissingService) {
   EXPECT_EQ(RunLine({"volume", "MountVolume"}), kUnreachable);
   EXPECT_THAT(err_.str(), HasSubstr(directory_.path() + "/csi-proxy-volume-v1.sock"));
   EXPECT_EQ(RunLine({"sim", "dump-state"}), kUnreachable);
   EXPECT_THAT(err_.str(), HasSubstr(directory_.path() + "/csi-proxy-admin.sock"));
 }
 
-TEST_F(CommandsTest, WrongUsageCallsNothing) {
+TEST_F(CommandsTest, WrongUsageSendsNoCall) {
   // Lines separated by `;`. The first line is empty.
   constexpr char kWrong[] =
       "; system; system GetServices; sytem GetService; system GetService --nme=a; system "
@@ -149,7 +149,7 @@ TEST_F(CommandsTest, WrongUsageCallsNothing) {
   EXPECT_EQ(server_.system.calls, 0);
 }
 
-TEST_F(CommandsTest, CommandsAnswerToStandardOutput) {
+TEST_F(CommandsTest, CommandsPrintToStandardOutput) {
   EXPECT_EQ(RunLine({"--help"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("Exit codes:"));
   EXPECT_EQ(RunLine({"--version"}), kOk);
@@ -161,14 +161,14 @@ TEST_F(CommandsTest, CommandsAnswerToStandardOutput) {
   EXPECT_THAT(out_.str(), HasSubstr("complete -F"));
 }
 
-TEST_F(CommandsTest, AServerWithoutMetricsIsNamed) {
+TEST_F(CommandsTest, TheErrorNamesAServerWithoutMetrics) {
   const http_testing::RawServer server("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(RunLine({"top", "--metrics=" + ToString(server.address())}), kCallFailed);
   EXPECT_THAT(err_.str(), HasSubstr("has no /metrics: it answers with the HTTP status 404"));
 }
 
 // Secrets stay hidden in every way of giving them and in every failure.
-TEST_F(CommandsTest, SecretsAreNotEchoed) {
+TEST_F(CommandsTest, NoOutputContainsASecret) {
   const std::string file = directory_.path() + "/password";
   std::ofstream(file) << "Hidden\n";
   const std::vector<std::string> call = {"smb", "NewSmbGlobalMapping", "-v"};
@@ -195,7 +195,7 @@ TEST_F(CommandsTest, SecretsAreNotEchoed) {
 }
 
 // A service's text may contain names from a pod, and must not reach the terminal raw.
-TEST(ComplainTest, ControlCharactersAreShownAsSuch) {
+TEST(ComplainTest, ErrorsEscapeControlCharacters) {
   std::ostringstream err;
   EXPECT_EQ(Complain(absl::NotFoundError("no \x1b[31m\nC:\\a"), err), kCallFailed);
   EXPECT_EQ(err.str(), "error: NOT_FOUND: no \\x1b[31m\\x0aC:\\a\n");
@@ -209,7 +209,7 @@ int RunDoctor(const TemporaryDirectory& directory, std::ostringstream& out) {
   return Doctor(Catalog(), line, {input, out, out}).value();
 }
 
-TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
+TEST(DoctorTest, DoctorSeparatesAnsweringPipesFromMissingOnes) {
   const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
   const PipeReport report =
@@ -230,7 +230,7 @@ TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
   EXPECT_THAT(out.str(), HasSubstr("system  system get-service  OK "));
 }
 
-TEST(DoctorTest, AServiceThatSaysItDoesNotServeDoesNotAnswer) {
+TEST(DoctorTest, AServiceThatReportsNotServingIsUnavailable) {
   const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
   server.SetServing(false);
@@ -240,7 +240,7 @@ TEST(DoctorTest, AServiceThatSaysItDoesNotServeDoesNotAnswer) {
   EXPECT_THAT(std::string(report.status.message()), HasSubstr("is not serving"));
 }
 
-TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
+TEST(DoctorTest, ASilentServiceDoesNotDelayTheDoctor) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/csi-proxy-system-v1alpha1.sock";
   const UniqueFd listener = rpc::ListenUnix(path);
@@ -265,12 +265,12 @@ class InputTest : public testing::Test {
   Input input_{standard_input_};
 };
 
-TEST_F(InputTest, FilesAreReadWhole) {
+TEST_F(InputTest, FilesAreReadCompletely) {
   EXPECT_EQ(input_.Read(File(std::string("a\n\0b\n", 5))).value(), std::string("a\n\0b\n", 5));
   EXPECT_EQ(input_.Read(File("")).value(), "");
 }
 
-TEST_F(InputTest, SecretsLoseTheirLastLineBreakAlone) {
+TEST_F(InputTest, SecretsLoseOnlyTheLastLineBreak) {
   EXPECT_EQ(input_.ReadSecret(File("a b \n")).value(), "a b ");
   EXPECT_EQ(input_.ReadSecret(File("a\r\n")).value(), "a");
   EXPECT_EQ(input_.ReadSecret(File("a\n\n")).value(), "a\n");
@@ -289,7 +289,7 @@ TEST_F(InputTest, StandardInputIsReadOnce) {
 }
 
 // A file that cannot be read must not make a secret empty.
-TEST_F(InputTest, WhatCannotBeReadIsAnErrorThatNamesIt) {
+TEST_F(InputTest, TheErrorNamesAFileThatCannotBeRead) {
   for (const std::string& path : {directory_.path() + "/none", directory_.path(), std::string()}) {
     for (const auto& result : {input_.Read(path), input_.ReadSecret(path)}) {
       EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << path;

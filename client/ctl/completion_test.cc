@@ -52,7 +52,7 @@ class CompletionTest : public testing::Test {
   std::string script_path_;
 };
 
-TEST_F(CompletionTest, EveryShellGetsEveryMethodAndFlag) {
+TEST_F(CompletionTest, TheScriptOfEachShellContainsEveryMethodAndFlag) {
   const std::map<std::string, std::string> quotes = {
       {"bash", "\""}, {"zsh", "\""}, {"powershell", "'"}};
   for (const auto& [shell, quote] : quotes) {
@@ -78,7 +78,7 @@ TEST_F(CompletionTest, EveryShellGetsEveryMethodAndFlag) {
 }
 
 // PowerShell refuses a hash table with two keys that differ only in case.
-TEST_F(CompletionTest, PowerShellGetsEveryKeyOnce) {
+TEST_F(CompletionTest, ThePowerShellScriptContainsEachKeyOnce) {
   std::set<std::string> keys;
   const std::string script = CompletionScript(catalog_, "powershell").value();
   for (const absl::string_view line : absl::StrSplit(script, '\n')) {
@@ -90,7 +90,7 @@ TEST_F(CompletionTest, PowerShellGetsEveryKeyOnce) {
   EXPECT_THAT(keys, IsSupersetOf({"    ''", "    'disk'", "    'help disk'", "    'repair'"}));
 }
 
-TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
+TEST_F(CompletionTest, TheFirstWordCompletesToGroupsAndCommands) {
   EXPECT_THAT(Complete({""}),
               UnorderedElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume", "sim",
                                    "storage", "completion", "describe", "diagnose", "doctor",
@@ -98,7 +98,7 @@ TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
   EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("selftest", "sim", "smb", "storage", "system"));
 }
 
-TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
+TEST_F(CompletionTest, FurtherWordsCompleteToMethodsFieldsAndFlags) {
   EXPECT_THAT(Complete({"system", "get"}),
               UnorderedElementsAre("get-bios-serial-number", "get-service"));
   EXPECT_THAT(Complete({"system", "stop-service", "--"}),
@@ -116,7 +116,7 @@ TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
   EXPECT_THAT(Complete({"volume", "no-such-method", "--ti"}), UnorderedElementsAre("--timeout"));
 }
 
-TEST_F(CompletionTest, OutputsAreOffered) {
+TEST_F(CompletionTest, TheOutputFlagCompletesToItsFormats) {
   for (const char* flag : {"-o", "--output"}) {
     EXPECT_THAT(Complete({"storage", "list-disks", flag, ""}),
                 UnorderedElementsAre("json", "yaml", "table", "wide", "name"));
@@ -125,7 +125,7 @@ TEST_F(CompletionTest, OutputsAreOffered) {
               UnorderedElementsAre("wide"));
 }
 
-TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
+TEST_F(CompletionTest, CommandsCompleteTheirOwnArguments) {
   EXPECT_THAT(Complete({"describe", "vol"}), UnorderedElementsAre("volume"));
   EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
   EXPECT_THAT(Complete({"help", "vol"}), UnorderedElementsAre("volume"));

@@ -37,7 +37,7 @@ class DescribeTest : public testing::Test {
   std::ostringstream out_, err_;
 };
 
-TEST_F(DescribeTest, AMethodWithItsFieldsAndHowToCallIt) {
+TEST_F(DescribeTest, DescribeShowsAMethodsFieldsAndItsCommandLine) {
   ASSERT_EQ(Describe({"describe", "volume", "resize-volume"}), kOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("volume v1 ResizeVolume\n  Grows the partition"));
   EXPECT_THAT(out_.str(), HasSubstr("size_bytes (int64)  "));
@@ -46,7 +46,7 @@ TEST_F(DescribeTest, AMethodWithItsFieldsAndHowToCallIt) {
                                     "--volume-id=STRING --size-bytes=INT64"));
 }
 
-TEST_F(DescribeTest, FieldsOfFieldsEnumsAndMaps) {
+TEST_F(DescribeTest, DescribeShowsNestedFieldsEnumsAndMaps) {
   ASSERT_EQ(Describe({"describe", "iscsi", "ConnectTarget"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("    target_portal (TargetPortal)"));
   EXPECT_THAT(out_.str(), HasSubstr("\n      target_address (string)"));
@@ -56,7 +56,7 @@ TEST_F(DescribeTest, FieldsOfFieldsEnumsAndMaps) {
   EXPECT_THAT(out_.str(), HasSubstr("\n      page83 (string)"));
 }
 
-TEST_F(DescribeTest, AGroupInTheVersionAskedFor) {
+TEST_F(DescribeTest, DescribeShowsAGroupInTheRequestedVersion) {
   ASSERT_EQ(Describe({"describe", "Filesystem"}, "v1beta1"), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("filesystem v1beta1 LinkPath"));
   EXPECT_THAT(out_.str(), Not(HasSubstr("CreateSymlink")));
@@ -66,7 +66,7 @@ TEST_F(DescribeTest, AGroupInTheVersionAskedFor) {
   EXPECT_THAT(out_.str(), HasSubstr("csi-proxyctl sim grow-disk --disk-number=UINT32"));
 }
 
-TEST_F(DescribeTest, HelpOnAMethodHasAllThatItsCallerNeeds) {
+TEST_F(DescribeTest, HelpOnAMethodShowsEffectFieldsErrorsAndAnExample) {
   ASSERT_EQ(Help({"help", "storage", "set-disk-read-only"}), kOk) << err_.str();
   EXPECT_EQ(out_.str(), R"(storage set-disk-read-only - /v1alpha1.Storage/SetDiskReadOnly
 
@@ -95,7 +95,7 @@ Flags of every call: csi-proxyctl --help
 )");
 }
 
-TEST_F(DescribeTest, HelpTellsOfNestedFieldsEnumsSecretsAndLists) {
+TEST_F(DescribeTest, HelpShowsNestedFieldsEnumsSecretsAndLists) {
   ASSERT_EQ(Help({"iscsi", "ConnectTarget"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("  --target-portal.target-port=UINT32\n" +
                                     std::string(30, ' ') + "The TCP port; 0 means 3260.\n"));
@@ -109,7 +109,7 @@ TEST_F(DescribeTest, HelpTellsOfNestedFieldsEnumsSecretsAndLists) {
 }
 
 // Errors come from the comments of the version, or else the hub, and of fields and the group.
-TEST_F(DescribeTest, HelpNamesTheErrorsOfTheComments) {
+TEST_F(DescribeTest, HelpListsTheErrorsThatTheCommentsName) {
   ASSERT_EQ(Help({"storage", "StageVolume"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("\n  NOT_FOUND when there is no such disk\n"));
   EXPECT_THAT(out_.str(), HasSubstr("\n  ALREADY_EXISTS when another volume is mounted there\n"));
@@ -138,7 +138,7 @@ TEST_F(DescribeTest, HelpOnAGroupHasALineForEachMethod) {
   EXPECT_THAT(out_.str(), testing::StartsWith("sim - Changes a simulated node"));
 }
 
-TEST_F(DescribeTest, EveryExampleIsARequestOfItsMethod) {
+TEST_F(DescribeTest, EveryExampleParsesAsARequestOfItsMethod) {
   for (const Method& method : catalog_.AllMethods()) {
     const std::string example = ExampleOf(catalog_, method);
     std::vector<std::string> words = absl::StrSplit(example, ' ');

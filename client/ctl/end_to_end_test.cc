@@ -24,7 +24,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
+TEST_F(CtlTest, TablesAtATerminalShowTheShortColumns) {
   const Result disks = CtlAtTerminal("storage list-disks");
   EXPECT_EQ(disks.exit_code, 0) << disks.output;
   const std::vector<std::string> lines = absl::StrSplit(disks.output, "\r\n");
@@ -73,7 +73,7 @@ TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
 }
 
 // Output into a pipe has a line for each change.
-TEST_F(CtlTest, AWatchTellsOfChangesUntilItIsInterrupted) {
+TEST_F(CtlTest, AWatchPrintsChangesUntilItIsInterrupted) {
   const std::string command = Command("disk get-disk-state --disk-number=1 --watch=0.1");
   FILE* const pipe =
       popen(absl::StrCat("echo $$; exec env --default-signal=INT ", command).c_str(), "r");
@@ -96,7 +96,7 @@ TEST_F(CtlTest, AWatchTellsOfChangesUntilItIsInterrupted) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
 }
 
-TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
+TEST_F(CtlTest, DoctorReportsEveryPipeWhileTheServiceRuns) {
   constexpr size_t kVersions = std::size(api::kReleasedVersions);
   const Result well = Ctl("doctor");
   EXPECT_EQ(well.exit_code, 0);
@@ -109,7 +109,7 @@ TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
   EXPECT_THAT(ill.output, HasSubstr(absl::StrCat("\n0 of ", kVersions, " pipes answer\n")));
 }
 
-TEST_F(CtlTest, TopShowsWhoCallsWhat) {
+TEST_F(CtlTest, TopShowsTheCallsOfEachClient) {
   ASSERT_EQ(Ctl("disk rescan").exit_code, 0);
   ASSERT_EQ(Ctl("disk rescan --api=v1beta1").exit_code, 0);
   ASSERT_EQ(Ctl("system get-service --name=nonesuch").exit_code, 1);

@@ -39,7 +39,7 @@ class OutputTest : public testing::Test {
   Catalog catalog_;
 };
 
-TEST_F(OutputTest, JsonHasTheFieldsOwnNamesAndTheEmptyOnes) {
+TEST_F(OutputTest, JsonUsesTheProtoNamesAndIncludesEmptyFields) {
   EXPECT_EQ(ToJson(*Response("disk", "GetDiskState", "")).value(), "{\n \"is_online\": false\n}\n");
   EXPECT_EQ(ToJson(*Response("disk", "ListDiskLocations",
                              "disk_locations { key: 2 value { Adapter: '0' LUNID: '7' } }"))
@@ -49,7 +49,7 @@ TEST_F(OutputTest, JsonHasTheFieldsOwnNamesAndTheEmptyOnes) {
   EXPECT_EQ(ToJson(*Response("disk", "Rescan", "")).value(), "{}\n");
 }
 
-TEST_F(OutputTest, PlainFieldsAreRowsOfNameAndValue) {
+TEST_F(OutputTest, TablesShowPlainFieldsAsRowsOfNameAndValue) {
   EXPECT_EQ(
       ToTable(*Response("volume", "GetVolumeStats", "total_bytes: 10737418240 used_bytes: 5")),
       "total_bytes  10737418240\n"
@@ -63,7 +63,7 @@ TEST_F(OutputTest, PlainFieldsAreRowsOfNameAndValue) {
   EXPECT_EQ(ToTable(*Response("disk", "Rescan", "")), "ok\n");
 }
 
-TEST_F(OutputTest, MapsAreTablesOrderedByNumber) {
+TEST_F(OutputTest, TablesShowMapsSortedByNumber) {
   EXPECT_EQ(ToTable(*Response("disk", "ListDiskIDs",
                               "diskIDs { key: 10 value { page83: 'naa.6' serial_number: 'vol1' } }"
                               "diskIDs { key: 9 value { serial_number: 'vol 22' } }")),
@@ -72,7 +72,7 @@ TEST_F(OutputTest, MapsAreTablesOrderedByNumber) {
             "10       naa.6   vol1\n");
 }
 
-TEST_F(OutputTest, ListsKeepTheServicesOrder) {
+TEST_F(OutputTest, TablesKeepTheOrderOfLists) {
   EXPECT_EQ(ToTable(*Response("iscsi", "ListTargetPortals",
                               "target_portals { target_address: '10.0.0.12' target_port: 3260 }"
                               "target_portals { target_address: '10.0.0.5' target_port: 3261 }")),
@@ -87,7 +87,7 @@ TEST_F(OutputTest, ListsKeepTheServicesOrder) {
 }
 
 // People copy volume ids from the table, so backslashes must not be escaped.
-TEST_F(OutputTest, PathsAreShownAsTheyAreAndControlCharactersAreNot) {
+TEST_F(OutputTest, TablesShowPathsUnchangedAndEscapeControlCharacters) {
   EXPECT_EQ(ToTable(*Response("volume", "GetVolumeIDFromTargetPath",
                               R"(volume_id: "\\\\?\\Volume{1}\\ \033[2J\n")")),
             "volume_id  \\\\?\\Volume{1}\\ \\x1b[2J\\x0a\n");
@@ -125,7 +125,7 @@ std::optional<std::string> ReadQuoted(absl::string_view line) {
   return line.empty() ? std::optional(value) : std::nullopt;
 }
 
-TEST_F(OutputTest, QuotesOfACommandHoldEveryCharacter) {
+TEST_F(OutputTest, PowerShellCommandsQuoteEveryCharacterSafely) {
   constexpr absl::string_view kStart = "ctl g m --path=";
   std::set<char32_t> left_out;
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
@@ -147,12 +147,12 @@ TEST_F(OutputTest, QuotesOfACommandHoldEveryCharacter) {
   EXPECT_FALSE(absl::StrContains(PowerShellCommand("ctl", {{"path", "a\xff"}}), "='"));
 }
 
-TEST_F(OutputTest, ALineOfJsonIsOne) {
+TEST_F(OutputTest, ToJsonLineReturnsOneLine) {
   EXPECT_EQ(ToJson(*Response("disk", "GetDiskState", "is_online: true"), true).value(),
             "{\"is_online\":true}\n");
 }
 
-TEST(SizeTextTest, TheUnitIsOneThatPeopleRead) {
+TEST(SizeTextTest, SizesAreShownInTheLargestFittingUnit) {
   EXPECT_EQ(SizeText(0), "0 bytes");
   EXPECT_EQ(SizeText(1023), "1023 bytes");
   EXPECT_EQ(SizeText(1024), "1 KiB");
@@ -163,7 +163,7 @@ TEST(SizeTextTest, TheUnitIsOneThatPeopleRead) {
 }
 
 // Every response of a released method can be shown.
-TEST_F(OutputTest, EveryResponseHasATableJsonAndYaml) {
+TEST_F(OutputTest, EveryResponseCanBeShownAsTableJsonAndYaml) {
   for (const Method& method : catalog_.AllMethods()) {
     if (method.group == kSimulatedGroup) continue;
     const pb::Descriptor& type = *method.descriptor->output_type();
@@ -191,7 +191,7 @@ constexpr char kDisks[] = R"(
           size_bytes: 5368709120 offline_reason: "Policy" is_read_only: true }
   disks { number: 11 size_bytes: 1610612736 partition_style: MBR is_online: true })";
 
-TEST_F(OutputTest, DisksHaveWhatAPersonNeeds) {
+TEST_F(OutputTest, TheShortTableOfDisksShowsTheirUseAndState) {
   const std::string table = ToShortTable(*Response("storage", "ListDisks", kDisks));
   EXPECT_EQ(table,
             "DISK  BUS      SIZE     STYLE  USE      STATE                        "
@@ -204,13 +204,13 @@ TEST_F(OutputTest, DisksHaveWhatAPersonNeeds) {
   for (const absl::string_view line : absl::StrSplit(table, '\n')) EXPECT_LE(line.size(), 101);
 }
 
-TEST_F(OutputTest, ADiskThatOnlyStartsWindowsIsItsBootLoaders) {
+TEST_F(OutputTest, ADiskThatOnlyStartsWindowsIsShownAsBootLoader) {
   EXPECT_TRUE(absl::StrContains(
       ToShortTable(*Response("storage", "ListDisks", "disks { is_system: true is_online: true }")),
       "  boot loader  online  "));
 }
 
-TEST_F(OutputTest, MountsHaveTheirPathsLast) {
+TEST_F(OutputTest, TheShortTableOfMountsShowsPathsLast) {
   EXPECT_EQ(ToShortTable(*Response("storage", "ListMounts", R"(
               mounts { path: "C:\\k\\a" kind: MOUNTED_VOLUME target: "\\\\?\\Volume{1}\\" }
               mounts { path: "C:\\k\\longer" kind: SYMLINK state: DANGLING }
@@ -221,7 +221,7 @@ TEST_F(OutputTest, MountsHaveTheirPathsLast) {
             "incomplete: the service did not check all directories\n");
 }
 
-TEST_F(OutputTest, MappingsHaveTheNumberOfTheirLinks) {
+TEST_F(OutputTest, TheShortTableOfMappingsCountsTheirLinks) {
   EXPECT_EQ(ToShortTable(*Response("storage", "ListSmbMappings", R"(
               mappings { remote_path: "\\\\h\\s" status: "Disconnected"
                          links: "C:\\k\\a" links: "C:\\k\\b" }
@@ -232,13 +232,13 @@ TEST_F(OutputTest, MappingsHaveTheNumberOfTheirLinks) {
   EXPECT_EQ(ToShortTable(*Response("storage", "ListSmbMappings", "")), "mappings  (none)\n");
 }
 
-TEST_F(OutputTest, TextsOfTheServiceDoNotReachTheTerminalRaw) {
+TEST_F(OutputTest, TextsOfTheServiceAreEscapedForTheTerminal) {
   const auto mounts = Response("storage", "ListMounts", R"(mounts { path: "a\033[2J\nb" })");
   EXPECT_TRUE(absl::StrContains(ToShortTable(*mounts), "  a\\x1b[2J\\x0ab  "));
   EXPECT_EQ(ToNames(*mounts), "a\\x1b[2J\\x0ab\n");
 }
 
-TEST_F(OutputTest, OtherResponsesAreShownWhole) {
+TEST_F(OutputTest, ResponsesWithoutAShortTableShowAllFields) {
   const auto state = Response("disk", "GetDiskState", "is_online: true");
   EXPECT_EQ(ToShortTable(*state), ToTable(*state));
   const auto portals = Response("iscsi", "ListTargetPortals",
@@ -246,7 +246,7 @@ TEST_F(OutputTest, OtherResponsesAreShownWhole) {
   EXPECT_EQ(ToShortTable(*portals), ToTable(*portals));
 }
 
-TEST_F(OutputTest, NamesAreALineEach) {
+TEST_F(OutputTest, NameOutputPrintsOneNamePerLine) {
   EXPECT_EQ(ToNames(*Response("storage", "ListDisks", kDisks)), "0\n3\n11\n");
   EXPECT_EQ(ToNames(*Response("storage", "ListMounts",
                               R"(mounts { path: "C:\\a" } mounts { path: "C:\\b" })")),
@@ -267,7 +267,7 @@ TEST_F(OutputTest, NamesAreALineEach) {
   EXPECT_EQ(ToNames(*Response("volume", "ListVolumesOnDisk", "")), "");
 }
 
-TEST_F(OutputTest, OnlyListsHaveNames) {
+TEST_F(OutputTest, OnlyListingsSupportNameOutput) {
   std::set<std::string> with_names;
   for (const Method& method : catalog_.AllMethods()) {
     if (method.group == kSimulatedGroup) continue;
@@ -280,7 +280,7 @@ TEST_F(OutputTest, OnlyListsHaveNames) {
 }
 
 // A field that is missing or has another type would leave its column empty, or show all columns.
-TEST_F(OutputTest, EveryListingReadsFieldsThatItsResponsesHave) {
+TEST_F(OutputTest, EveryListingReadsExistingFields) {
   std::set<std::string> used;
   for (const Method& method : catalog_.AllMethods()) {
     const pb::Descriptor& type = *method.descriptor->output_type();
@@ -339,7 +339,7 @@ TEST_F(OutputTest, YamlHasTheValuesOfJson) {
       << "in the order of JSON: " << ToYaml(*cache);
 }
 
-TEST(YamlTest, ObjectsAndListsAreBlocks) {
+TEST(YamlTest, ObjectsAndListsBecomeYamlBlocks) {
   EXPECT_EQ(Yaml("disk: 3 steps { name: 'a' rpcs: ['b', 'c'] milliseconds: 1.5 result: OK }"
                  "steps { milliseconds: 1e21 }"),
             "product_version: ''\n"
@@ -370,7 +370,7 @@ TEST(YamlTest, ObjectsAndListsAreBlocks) {
 }
 
 // Strings that YAML would read as another type are quoted.
-TEST(YamlTest, StringsStayStrings) {
+TEST(YamlTest, StringsThatLookLikeOtherTypesAreQuoted) {
   for (const std::string plain : {"SAS", "read-only", "a_1", "Ok", "nullable"}) {
     EXPECT_EQ(YamlString(plain), plain + "\n");
   }
@@ -386,7 +386,7 @@ TEST(YamlTest, StringsStayStrings) {
 }
 
 // Single quotes leave a path unchanged; double quotes would double its backslashes.
-TEST(YamlTest, PathsAreShownAsTheyAreAndControlCharactersAreEscaped) {
+TEST(YamlTest, YamlShowsPathsUnchangedAndEscapesControlCharacters) {
   EXPECT_EQ(YamlString(R"(\\?\Volume{1}\)"), "'\\\\?\\Volume{1}\\'\n");
   EXPECT_EQ(YamlString("C:\\a\x1b[2J\n\""), R"("C:\\a\u001B[2J\u000A\"")"
                                             "\n");

@@ -105,7 +105,7 @@ TEST_F(RequestTest, EveryFieldOfEveryReleasedRequestCanBeSet) {
   EXPECT_EQ(methods, std::size(api::kReleasedRpcs));
 }
 
-TEST_F(RequestTest, SpellingsOfANameAreOne) {
+TEST_F(RequestTest, AllSpellingsOfAFieldNameAreAccepted) {
   for (const char* name : {"disk-number", "disk_number", "diskNumber", "DISKNUMBER"}) {
     const auto request = New("disk", "PartitionDisk");
     ASSERT_TRUE(Set(request.get(), {{name, "4294967295", true}}).ok()) << name;
@@ -113,7 +113,7 @@ TEST_F(RequestTest, SpellingsOfANameAreOne) {
   }
 }
 
-TEST_F(RequestTest, ABooleanAloneIsTrue) {
+TEST_F(RequestTest, ABooleanFlagWithoutAValueIsTrue) {
   const auto request = New("filesystem", "Rmdir");
   ASSERT_TRUE(Set(request.get(), {{"force", "", false}}).ok());
   EXPECT_EQ(request->ShortDebugString(), "force: true");
@@ -123,7 +123,7 @@ TEST_F(RequestTest, ABooleanAloneIsTrue) {
               HasSubstr("--force: \"maybe\" is not true or false"));
 }
 
-TEST_F(RequestTest, NestedFieldsFollowADot) {
+TEST_F(RequestTest, NestedFieldsAreNamedWithADot) {
   const auto request = New("iscsi", "AddTargetPortal");
   ASSERT_TRUE(Set(request.get(), {{"target-portal.target-address", "10.0.0.5", true},
                                   {"targetPortal.targetPort", "3260", true}})
@@ -140,7 +140,7 @@ TEST_F(RequestTest, NestedFieldsFollowADot) {
               HasSubstr("there is no field \"\""));
 }
 
-TEST_F(RequestTest, EnumsAreGivenByNameOrNumber) {
+TEST_F(RequestTest, EnumsAreSetByNameOrNumber) {
   for (const char* value : {"ONE_WAY_CHAP", "one-way-chap", "1"}) {
     const auto request = New("iscsi", "ConnectTarget");
     ASSERT_TRUE(Set(request.get(), {{"auth-type", value, true}}).ok()) << value;
@@ -150,7 +150,7 @@ TEST_F(RequestTest, EnumsAreGivenByNameOrNumber) {
               HasSubstr("--auth-type: \"chap\" is not one of NONE, ONE_WAY_CHAP, MUTUAL_CHAP"));
 }
 
-TEST_F(RequestTest, NumbersAreWholeAndFit) {
+TEST_F(RequestTest, NumbersMustBeIntegersInRange) {
   for (const char* value : {"-1", "4294967296", "", "1.5", "0x10", "one"}) {
     EXPECT_THAT(Error("disk", "PartitionDisk", {{"disk-number", value, true}}),
                 HasSubstr(absl::StrCat("--disk-number: \"", value, "\" is not a number")));
@@ -160,7 +160,7 @@ TEST_F(RequestTest, NumbersAreWholeAndFit) {
   EXPECT_EQ(request->ShortDebugString(), "size_bytes: 9223372036854775807");
 }
 
-TEST_F(RequestTest, WrongNamesAreAnsweredWithTheRightOnes) {
+TEST_F(RequestTest, ErrorsSuggestTheRightFieldName) {
   const std::string error = Error("volume", "MountVolume", {{"volum-id", "x", true}});
   EXPECT_THAT(error, HasSubstr("there is no field \"volum-id\" in MountVolumeRequest"));
   EXPECT_THAT(error, HasSubstr("did you mean --volume-id?"));
@@ -168,7 +168,7 @@ TEST_F(RequestTest, WrongNamesAreAnsweredWithTheRightOnes) {
   EXPECT_THAT(Error("disk", "ListDiskIDs", {{"x", "1", true}}), HasSubstr("It has no fields."));
 }
 
-TEST_F(RequestTest, AFieldNeedsAValueAndTakesOne) {
+TEST_F(RequestTest, AFieldNeedsExactlyOneValue) {
   EXPECT_THAT(Error("volume", "MountVolume", {{"volume-id", "", false}}),
               HasSubstr("--volume-id: needs a value"));
   EXPECT_THAT(
@@ -178,19 +178,19 @@ TEST_F(RequestTest, AFieldNeedsAValueAndTakesOne) {
               HasSubstr("--volume-id: is not UTF-8"));
 }
 
-TEST_F(RequestTest, AnEmptyTextIsAValue) {
+TEST_F(RequestTest, AnEmptyTextClearsAFieldSetFromJson) {
   const auto request = New("filesystem", "Mkdir");
   ASSERT_TRUE(SetFromJson(catalog_, "filesystem", R"({"path": "a"})", request.get()).ok());
   ASSERT_TRUE(Set(request.get(), {{"path", "", true}}).ok());
   EXPECT_EQ(request->ShortDebugString(), "");
 }
 
-TEST_F(RequestTest, WhatNoFlagCanHoldIsLeftToJson) {
+TEST_F(RequestTest, AFlagForAMessageFieldIsRefusedWithAHintToJson) {
   EXPECT_THAT(Error("sim", "AttachDisk", {{"disk.partition", "x", true}}),
               HasSubstr("--disk.partition: cannot be given as a flag; use --json"));
 }
 
-TEST_F(RequestTest, SecretsComeFromFilesAndStandardInput) {
+TEST_F(RequestTest, SecretsAreReadFromFilesAndStandardInput) {
   const std::string method = "NewSmbGlobalMapping";
   for (const auto& [argument, secret] :
        {std::pair{FieldArgument{"password", "-", true}, "secret of -"},
@@ -212,7 +212,7 @@ TEST_F(RequestTest, SecretsComeFromFilesAndStandardInput) {
   EXPECT_EQ(chap->ShortDebugString(), "chap_secret: \"secret of /p\"");
 }
 
-TEST_F(RequestTest, OnlySecretsComeFromFiles) {
+TEST_F(RequestTest, OnlySecretsAreReadFromFiles) {
   const auto request = New("filesystem", "Mkdir");
   ASSERT_TRUE(Set(request.get(), {{"path", "-", true}}).ok());
   EXPECT_EQ(request->ShortDebugString(), "path: \"-\"");
@@ -224,7 +224,7 @@ TEST_F(RequestTest, OnlySecretsComeFromFiles) {
               HasSubstr("--password-file: cannot read /none"));
 }
 
-TEST_F(RequestTest, ErrorsNeverRepeatASecret) {
+TEST_F(RequestTest, ErrorsNeverContainASecret) {
   const std::vector<FieldArgument> password = {{"password", "Hidden\xff", true}};
   EXPECT_FALSE(absl::StrContains(Error("smb", "NewSmbGlobalMapping", password), "Hidden"));
   const std::vector<FieldArgument> twice = {{"password", "Hidden", true},
@@ -243,7 +243,7 @@ TEST_F(RequestTest, ErrorsNeverRepeatASecret) {
   }
 }
 
-TEST_F(RequestTest, JsonTakesBothKindsOfNamesAndFlagsWin) {
+TEST_F(RequestTest, JsonAcceptsBothNamingStylesAndFlagsOverrideJson) {
   const auto request = New("volume", "MountVolume");
   ASSERT_TRUE(
       SetFromJson(catalog_, "volume", R"({"volumeId": "a", "target_path": "b"})", request.get())

@@ -20,7 +20,7 @@ class RpcsTest : public testing::Test {
   Rpcs rpcs_{catalog_, pipes_};
 };
 
-TEST_F(RpcsTest, TheNewestVersionThatIsThereIsCalled) {
+TEST_F(RpcsTest, CallsUseTheMostPreferredVersionWithAPipe) {
   EXPECT_TRUE(rpcs_.Call("volume.MountVolume").ok());
   EXPECT_TRUE(rpcs_.Call("volume.GetClosestVolumeIDFromTargetPath").ok());
   pipes_.gone = {"volume v1", "volume v2alpha1"};
@@ -31,7 +31,7 @@ TEST_F(RpcsTest, TheNewestVersionThatIsThereIsCalled) {
                                        "v1beta3 volume.MountVolume "));
 }
 
-TEST_F(RpcsTest, EveryCallIsTimedThatWasSent) {
+TEST_F(RpcsTest, EveryCallThatWasSentIsTimed) {
   pipes_.answers["volume.MountVolume"] = {absl::InternalError("no")};
   EXPECT_FALSE(rpcs_.Call("volume.MountVolume").ok());
   EXPECT_TRUE(rpcs_.Call("volume.mount-volume").ok() == false);
@@ -42,7 +42,7 @@ TEST_F(RpcsTest, EveryCallIsTimedThatWasSent) {
               ElementsAre(Pair(Pair("volume.MountVolume", "v1"), testing::SizeIs(2))));
 }
 
-TEST_F(RpcsTest, AnswersAreReadByName) {
+TEST_F(RpcsTest, AnswerFieldsAreReadByName) {
   pipes_.answers["disk.ListDiskIDs"] = {
       absl::OkStatus(), R"({"diskIDs": {"7": {"page83": "x", "serial_number": "s"}}})"};
   pipes_.answers["volume.ListVolumesOnDisk"] = {absl::OkStatus(), R"({"volume_ids": ["a", "b"]})"};
@@ -66,7 +66,7 @@ TEST_F(RpcsTest, AnswersAreReadByName) {
   EXPECT_THAT(rpcs_.missing_field(), IsEmpty());
 }
 
-TEST_F(RpcsTest, AFieldThatIsNotThereOrIsOfAnotherKindIsTold) {
+TEST_F(RpcsTest, AMissingOrMistypedFieldIsReported) {
   const Answer stats = *rpcs_.Call("disk.GetDiskStats");
   EXPECT_FALSE(stats.Flag("total_bytes"));
   EXPECT_EQ(rpcs_.missing_field(), "GetDiskStatsResponse.total_bytes");
@@ -74,7 +74,7 @@ TEST_F(RpcsTest, AFieldThatIsNotThereOrIsOfAnotherKindIsTold) {
 }
 
 // A secret of `-` must not be read from standard input.
-TEST_F(RpcsTest, ASecretIsItself) {
+TEST_F(RpcsTest, ASecretThatIsADashIsUsedLiterally) {
   EXPECT_TRUE(rpcs_.Call("smb.NewSmbGlobalMapping", {{"password", "-"}}).ok());
   EXPECT_THAT(pipes_.sent, ElementsAre(HasSubstr("password: \"-\"")));
 }

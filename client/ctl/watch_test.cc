@@ -58,7 +58,7 @@ class WatchCallTest : public GivenAnswersTest {
   }
 };
 
-TEST_F(WatchCallTest, AnAnswerIsShownWhenItChanged) {
+TEST_F(WatchCallTest, AnAnswerIsPrintedOnlyIfItChanged) {
   answers_ = {"{1}\n", "{1}\n", "{2}\n", "{2}\n", "{1}\n"};
   EXPECT_EQ(Watch(Before::kNothing), kOk);
   EXPECT_EQ(out_.str(), "{1}\n{2}\n{1}\n");
@@ -66,19 +66,19 @@ TEST_F(WatchCallTest, AnAnswerIsShownWhenItChanged) {
   EXPECT_THAT(pauses_, ElementsAre(kSecond, kSecond, kSecond, kSecond, kSecond));
 }
 
-TEST_F(WatchCallTest, ItsHeadIsTheTimeOfTheChange) {
+TEST_F(WatchCallTest, TheTimeOfTheChangePrecedesTheAnswer) {
   answers_ = {"a\n", "a\n", "b\n"};
   EXPECT_EQ(Watch(Before::kTime), kOk);
   EXPECT_EQ(out_.str(), "1970-01-01T00:00:00+00:00\na\n1970-01-01T00:00:02+00:00\nb\n");
 }
 
-TEST_F(WatchCallTest, YamlIsADocumentEach) {
+TEST_F(WatchCallTest, EachYamlAnswerIsADocument) {
   answers_ = {"a: 1\n", "a: 2\n"};
   EXPECT_EQ(Watch(Before::kDashes), kOk);
   EXPECT_EQ(out_.str(), "---\na: 1\n---\na: 2\n");
 }
 
-TEST_F(WatchCallTest, ErrorsAreToldOnceAndThePausesGrow) {
+TEST_F(WatchCallTest, ARepeatedErrorIsPrintedOnceAndThePausesGrow) {
   const absl::Status gone = absl::UnavailableError("gone");
   answers_ = {gone, gone, gone, absl::NotFoundError("no"), "a\n", "a\n", gone, "a\n"};
   EXPECT_EQ(Watch(Before::kNothing), kOk);
@@ -90,7 +90,7 @@ TEST_F(WatchCallTest, ErrorsAreToldOnceAndThePausesGrow) {
                                    kSecond, kSecond));
 }
 
-TEST_F(WatchCallTest, ThePausesHaveALimit) {
+TEST_F(WatchCallTest, PausesGrowToAMinuteOrTheConfiguredPause) {
   answers_.assign(20, absl::UnavailableError("gone"));
   EXPECT_EQ(Watch(Before::kNothing), kOk);
   EXPECT_EQ(pauses_.back(), absl::Minutes(1));
@@ -101,7 +101,7 @@ TEST_F(WatchCallTest, ThePausesHaveALimit) {
 }
 
 // The error disappears from the screen, and the time is still that of the change.
-TEST_F(WatchCallTest, AClearedScreenIsDrawnAnewAfterAnError) {
+TEST_F(WatchCallTest, TheScreenIsRedrawnAfterAnError) {
   answers_ = {"a\n", absl::UnavailableError("gone"), "a\n", "a\n"};
   EXPECT_EQ(Watch(Before::kCleared), kOk);
   const std::string screen = "\x1b[H\x1b[Jsince 1970-01-01T00:00:00+00:00\n\na\n";
@@ -109,7 +109,7 @@ TEST_F(WatchCallTest, AClearedScreenIsDrawnAnewAfterAnError) {
   EXPECT_EQ(err_.str(), "error: UNAVAILABLE: gone\n");
 }
 
-TEST_F(WatchCallTest, AWrongRequestEndsIt) {
+TEST_F(WatchCallTest, AWrongRequestEndsTheWatch) {
   answers_ = {"a\n", absl::InvalidArgumentError("path: wrong"), "a\n"};
   EXPECT_EQ(Watch(Before::kNothing), kCallFailed);
   EXPECT_EQ(answers_.size(), 1);
@@ -118,7 +118,7 @@ TEST_F(WatchCallTest, AWrongRequestEndsIt) {
   EXPECT_TRUE(pauses_.size() == 1);
 }
 
-TEST_F(WatchCallTest, ItEndsWhenNobodyReads) {
+TEST_F(WatchCallTest, TheWatchEndsIfItsOutputIsClosed) {
   answers_ = {"a\n", "b\n"};
   out_.setstate(std::ios::badbit);
   EXPECT_EQ(Watch(Before::kNothing), kOk);
@@ -168,7 +168,7 @@ class WatchTest : public watch::GivenAnswersTest {
   }
 };
 
-TEST_F(WatchTest, OnceIsSinceTheServiceBegan) {
+TEST_F(WatchTest, OneReportCoversTheTimeSinceTheServiceStarted) {
   answers_ = {Exposition(50)};
   ASSERT_EQ(Watch(true, absl::ZeroDuration(), {.document = kJsonOutput}), kOk) << err_.str();
   const Report report = Json();
@@ -197,7 +197,7 @@ TEST_F(WatchTest, MillionsAreShownWithAllDigits) {
                                 HasSubstr("\na.exe   queue  12345678\n")));
 }
 
-TEST_F(WatchTest, AnIntervalCountsWhatHappensInIt) {
+TEST_F(WatchTest, AnIntervalCountsOnlyItsOwnCalls) {
   answers_ = {Exposition(50), Exposition(70)};
   ASSERT_EQ(Watch(true, absl::Seconds(10), {.document = kJsonOutput}), kOk) << err_.str();
   const Report report = Json();
@@ -207,7 +207,7 @@ TEST_F(WatchTest, AnIntervalCountsWhatHappensInIt) {
   EXPECT_EQ(report.clients(0).calls_per_second(), 2);
 }
 
-TEST_F(WatchTest, PeopleSeeATableAgainAndAgain) {
+TEST_F(WatchTest, TheTableIsRedrawnAfterEachInterval) {
   answers_ = {Exposition(50), Exposition(70), Exposition(70)};
   ASSERT_EQ(Watch(false, absl::Seconds(10), {.clears = true}), kOk) << err_.str();
   const std::string text = out_.str();
@@ -226,7 +226,7 @@ TEST_F(WatchTest, PeopleSeeATableAgainAndAgain) {
               AllOf(HasSubstr("\nno calls have ended\n"), Not(HasSubstr("CLIENT"))));
 }
 
-TEST_F(WatchTest, OnATerminalTheMostCalledAreShown) {
+TEST_F(WatchTest, ATerminalShowsTheMostCalledMethods) {
   std::string text = "csi_proxy_connections{state=\"live\"} 0\n";
   for (int i = 10; i < 40; ++i) {
     absl::StrAppend(&text, "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"M", i,
@@ -238,7 +238,7 @@ TEST_F(WatchTest, OnATerminalTheMostCalledAreShown) {
                                 HasSubstr("... and 15 more\n")));
 }
 
-TEST_F(WatchTest, ARestartedServiceIsWaitedForAndCountsAnew) {
+TEST_F(WatchTest, TheWatchContinuesAfterARestartAndCountsFromZero) {
   answers_ = {Exposition(50), absl::UnavailableError("gone"), Exposition(7, 1115)};
   ASSERT_EQ(Watch(false, absl::Seconds(10), {}), kOk);
   EXPECT_EQ(err_.str().substr(0, 25), "error: UNAVAILABLE: gone\n");
@@ -246,7 +246,7 @@ TEST_F(WatchTest, ARestartedServiceIsWaitedForAndCountsAnew) {
   EXPECT_THAT(out_.str(), HasSubstr("\nv1.Disk/Rescan  7      1.4 "));
 }
 
-TEST_F(WatchTest, AServiceThatIsNotThereEndsIt) {
+TEST_F(WatchTest, AMissingServiceEndsTheWatch) {
   answers_ = {absl::UnavailableError("gone")};
   EXPECT_EQ(Watch(false, absl::Seconds(10), {}), kUnreachable);
   EXPECT_EQ(err_.str(), "error: UNAVAILABLE: gone\n") << "without a hint at pipes";

@@ -28,7 +28,7 @@ func mustFail(t *testing.T, err error, code codes.Code, words string) {
 	}
 }
 
-func TestEmbeddedErrors(t *testing.T) {
+func TestEmbeddedErrorsHaveTheirCodes(t *testing.T) {
 	conn := connectEmbedded(t)
 	for _, ctx := range contexts(t) {
 		_, err := diskv1.NewDiskClient(conn).PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: 77})
@@ -81,7 +81,7 @@ func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-func TestEmbeddedNodesHaveTheirOwnLogs(t *testing.T) {
+func TestEachEmbeddedNodeHasItsOwnLog(t *testing.T) {
 	first, second := new(recorder), new(recorder)
 	conn := connectEmbedded(t, WithLog(first.log))
 	connectEmbedded(t, WithLog(second.log))
@@ -94,7 +94,7 @@ func TestEmbeddedNodesHaveTheirOwnLogs(t *testing.T) {
 }
 
 // Only the log function's return ends this call, so no cancellation can stop it.
-func TestEmbeddedCallsAreGivenUp(t *testing.T) {
+func TestEmbeddedCallReturnsWhenItsContextIsCancelled(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	conn := connectEmbedded(t, WithLog(func(_ Severity, line string) {
 		if strings.Contains(line, "method=Rescan") {
@@ -120,7 +120,7 @@ func TestEmbeddedCallsAreGivenUp(t *testing.T) {
 	}
 }
 
-func TestEmbeddedClose(t *testing.T) {
+func TestEmbeddedCloseEndsRunningCalls(t *testing.T) {
 	conn := connectEmbedded(t)
 	slow(t, conn, "filesystem.*", time.Minute)
 	ended := make(chan error)
@@ -158,7 +158,7 @@ func TestEmbeddedClose(t *testing.T) {
 	}
 }
 
-func TestEmbeddedOptions(t *testing.T) {
+func TestEmbeddedCallsFollowTheOptions(t *testing.T) {
 	lock := tempDir(t)
 	conn := connectEmbedded(t,
 		WithWorkingDirs(`C:\storage`),
@@ -204,7 +204,7 @@ func TestEmbeddedOptions(t *testing.T) {
 	}
 }
 
-func TestEmbeddedRefusesOptions(t *testing.T) {
+func TestEmbeddedRefusesInvalidOptions(t *testing.T) {
 	environment(t, "CSI_PROXY_LIBRARY")
 	for words, option := range map[string]Option{
 		"kubelet":    WithWorkingDirs("kubelet"),
@@ -233,7 +233,7 @@ func (s shout) Marshal(v interface{}) ([]byte, error) {
 	return s.protoCodec.Marshal(v)
 }
 
-func TestEmbeddedCallOptions(t *testing.T) {
+func TestEmbeddedCallsHonourGRPCCallOptions(t *testing.T) {
 	conn := connectEmbedded(t)
 	var finished []error
 	_, err := diskv1.NewDiskClient(conn).PartitionDisk(context.Background(), &diskv1.PartitionDiskRequest{DiskNumber: 1},
@@ -245,7 +245,7 @@ func TestEmbeddedCallOptions(t *testing.T) {
 }
 
 // Answers stay intact while the garbage collector frees memory.
-func TestEmbeddedUnderGarbageCollection(t *testing.T) {
+func TestEmbeddedCallsSurviveGarbageCollection(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	conn := connectEmbedded(t)
 	client := filesystemv1.NewFilesystemClient(conn)

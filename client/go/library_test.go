@@ -27,7 +27,7 @@ func systemLibrary(t *testing.T) string {
 	return ""
 }
 
-func TestWithoutTheLibrary(t *testing.T) {
+func TestErrorNamesTheLibraryThatCannotBeLoaded(t *testing.T) {
 	missing := filepath.Join(tempDir(t), libraryName)
 	broken := filepath.Join(tempDir(t), libraryName)
 	if err := os.WriteFile(broken, []byte("no library"), 0o644); err != nil {
@@ -61,7 +61,7 @@ func TestWithoutTheLibrary(t *testing.T) {
 	}
 }
 
-func TestOnlyTheKnownABIIsLoaded(t *testing.T) {
+func TestLibraryOfAnotherABIIsRefused(t *testing.T) {
 	if err := checkABI(1); err != nil {
 		t.Error(err)
 	}
@@ -74,7 +74,7 @@ func TestOnlyTheKnownABIIsLoaded(t *testing.T) {
 }
 
 // Other users may have put a library into the current directory.
-func TestTheCurrentDirectoryIsNotSearched(t *testing.T) {
+func TestLibraryIsNotSearchedInTheCurrentDirectory(t *testing.T) {
 	path := environment(t, "CSI_PROXY_LIBRARY")
 	if os.Getenv("CSI_PROXY_TEST_CHILD") != "" {
 		t.Setenv("CSI_PROXY_LIBRARY", "")

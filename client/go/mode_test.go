@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestChoose(t *testing.T) {
+func TestChooseFollowsOptionVariableAndPipes(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		mode        Mode
@@ -51,7 +51,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestModeIsAFlag(t *testing.T) {
+func TestModeCanBeUsedAsAFlag(t *testing.T) {
 	mode := Auto
 	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
 	flags.Var(&mode, "csi-proxy-mode", "where storage is managed")
@@ -64,7 +64,7 @@ func TestModeIsAFlag(t *testing.T) {
 	}
 }
 
-func TestAutoLogsOneLine(t *testing.T) {
+func TestAutoLogsItsChoiceInOneLine(t *testing.T) {
 	t.Setenv("CSI_PROXY_MODE", "remote")
 	var lines []string
 	conn, err := Connect(Auto, WithLog(func(severity Severity, line string) {
@@ -85,14 +85,14 @@ func TestAutoLogsOneLine(t *testing.T) {
 	}
 }
 
-func TestConnectNamesAWrongVariable(t *testing.T) {
+func TestConnectErrorNamesTheWrongVariable(t *testing.T) {
 	t.Setenv("CSI_PROXY_MODE", "local")
 	if _, err := Connect(Auto); err == nil || !strings.Contains(err.Error(), "CSI_PROXY_MODE") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestContainerSigns(t *testing.T) {
+func TestRegistryValueOrUserShowsAContainer(t *testing.T) {
 	for _, test := range []struct {
 		signs containerSigns
 		want  bool

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPipeOf(t *testing.T) {
+func TestPipeOfReturnsThePipeOfAMethod(t *testing.T) {
 	for method, want := range map[string]string{
 		"/v1.Volume/FormatVolume":                  "csi-proxy-volume-v1",
 		"/v1beta3.Disk/ListDiskIDs":                "csi-proxy-disk-v1beta3",
@@ -37,7 +37,7 @@ func TestPipeOf(t *testing.T) {
 	}
 }
 
-func TestCheckOwner(t *testing.T) {
+func TestOnlyPipesOfSystemAndTheSameUserAreTrusted(t *testing.T) {
 	const pipe, user, other = `\\.\pipe\csi-proxy-smb-v1`, "S-1-5-21-1-2-3-1001", "S-1-5-21-1-2-3-1002"
 	for _, test := range []struct {
 		name    string

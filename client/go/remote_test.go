@@ -61,7 +61,7 @@ func list(conn *Conn, disk uint32) (*volumev1.ListVolumesOnDiskResponse, error) 
 	return volumev1.NewVolumeClient(conn).ListVolumesOnDisk(ctx, &volumev1.ListVolumesOnDiskRequest{DiskNumber: disk})
 }
 
-func TestRemoteCallsTheMethodsPipe(t *testing.T) {
+func TestRemoteCallsUseThePipeOfTheMethod(t *testing.T) {
 	directory := tempDir(t)
 	conn := connectRemote(t, directory)
 	if _, err := list(conn, 1); status.Code(err) != codes.Unavailable {
@@ -88,7 +88,7 @@ func TestRemoteCallsTheMethodsPipe(t *testing.T) {
 	}
 }
 
-func TestRemoteHasNoPipeForOtherMethods(t *testing.T) {
+func TestRemoteCallsOfUnknownMethodsFail(t *testing.T) {
 	conn := connectRemote(t, tempDir(t))
 	err := conn.Invoke(context.Background(), "/v1.Tape/Rewind", &volumev1.FormatVolumeRequest{}, &volumev1.FormatVolumeRequest{})
 	if status.Code(err) != codes.Unimplemented {
@@ -99,7 +99,7 @@ func TestRemoteHasNoPipeForOtherMethods(t *testing.T) {
 	}
 }
 
-func TestRemoteClose(t *testing.T) {
+func TestRemoteCallsFailAfterClose(t *testing.T) {
 	directory := tempDir(t)
 	serve(t, directory, "csi-proxy-volume-v1")
 	conn := connectRemote(t, directory)
@@ -116,7 +116,7 @@ func TestRemoteClose(t *testing.T) {
 	}
 }
 
-func TestTheSocketDirectory(t *testing.T) {
+func TestSocketDirectoryOptionOverridesTheVariable(t *testing.T) {
 	directory := tempDir(t)
 	if pipe := firstPipe(directory); pipe != "" {
 		t.Errorf("there is a pipe %s", pipe)
@@ -149,7 +149,7 @@ func TestTheSocketDirectory(t *testing.T) {
 	}
 }
 
-func TestASocketNobodyListensOnIsNotThere(t *testing.T) {
+func TestSocketWithoutAListenerCountsAsMissing(t *testing.T) {
 	path := pipePath(tempDir(t), "csi-proxy-disk-v1")
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -166,7 +166,7 @@ func TestASocketNobodyListensOnIsNotThere(t *testing.T) {
 }
 
 // A call ends with its context, even if the server does not answer.
-func TestRemoteCallsEnd(t *testing.T) {
+func TestRemoteCallsEndIfTheServerMisbehaves(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){
 		"silent":         func(conn net.Conn) {},
 		"closes at once": func(conn net.Conn) { conn.Close() },

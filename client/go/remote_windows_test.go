@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/windows/registry"
 )
 
-func TestOnlyTheServicesPipeIsTaken(t *testing.T) {
+func TestOnlyTheServicesPipeIsTrusted(t *testing.T) {
 	self, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestOnlyTheServicesPipeIsTaken(t *testing.T) {
 	}
 }
 
-func TestTheRegistryTellsOfAContainer(t *testing.T) {
+func TestRegistryValueShowsAContainer(t *testing.T) {
 	if windows.NewLazySystemDLL("ntdll.dll").NewProc("wine_get_version").Find() != nil {
 		t.Skip("it would write to the registry of a real machine")
 	}

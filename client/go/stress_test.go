@@ -15,7 +15,7 @@ import (
 )
 
 // Many goroutines call through one connection and cancel calls at any time, until it is closed.
-func TestEmbeddedStress(t *testing.T) {
+func TestEmbeddedCloseDuringManyCalls(t *testing.T) {
 	const rounds, callers = 5, 64
 	var count [codes.Unauthenticated + 1]atomic.Int64
 	for round := 0; round < rounds; round++ {

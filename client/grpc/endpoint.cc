@@ -27,26 +27,26 @@ namespace {
 
 constexpr size_t kReadBytes = 8 << 10;
 
-// How many reads may complete at once in a row before the thread serves other clients.
+// How many reads in a row may complete synchronously before the thread serves other clients.
 constexpr int kReadsInARow = 4;
 
-// The reads of the completion that this thread works in; negative outside one.
+// The reads so far of the completion that this thread runs; negative outside a completion.
 thread_local int reads_here = -1;
 
-// The first object on the stack of an IoPort thread that works for gRPC.
+// An IoPort thread that works for gRPC has this as the first object on its stack.
 class InCompletion {
  public:
   InCompletion() { reads_here = 0; }
   ~InCompletion() { reads_here = -1; }
 
  private:
-  // Callbacks run when they are destroyed.
+  // The destructors of both run gRPC's callbacks.
   grpc_core::ApplicationCallbackExecCtx callbacks_;
   grpc_core::ExecCtx context_;
 };
 
-// Keeps gRPC from shutting down with its last channel or server. Without its executor, work of a
-// connection that is ending on an IoPort thread would have nowhere to go.
+// Keeps gRPC running after its last channel or server, because a connection that ends on an IoPort
+// thread still needs gRPC's executor.
 void KeepGrpc() {
   [[maybe_unused]] static const bool kept = [] {
     grpc_init();
@@ -69,7 +69,7 @@ class Endpoint final : public grpc_endpoint {
     vtable = &kVtable;
   }
 
-  // Returns a function that shuts the endpoint down, and keeps the endpoint until it is destroyed.
+  // Returns a function that shuts the endpoint down. The function owns a reference.
   std::function<void()> Closer() {
     Ref();
     const std::shared_ptr<Endpoint> kept(this, [](Endpoint* self) { self->Unref(); });
@@ -83,8 +83,7 @@ class Endpoint final : public grpc_endpoint {
 
   ~Endpoint() { NotifyClosed(); }
 
-  // Reports the end early, because gRPC keeps a broken connection's endpoint until the channel
-  // goes.
+  // Reports the end early: gRPC keeps a broken connection's endpoint as long as the channel.
   void NotifyClosed() {
     if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }
@@ -94,7 +93,7 @@ class Endpoint final : public grpc_endpoint {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // Keeps the endpoint: an operation may end before the call that began it returns.
+  // Keeps the endpoint, because an operation may end before the call that began it returns.
   class Hold {
    public:
     explicit Hold(Endpoint* endpoint) : endpoint_(endpoint) { endpoint->Ref(); }
@@ -111,7 +110,7 @@ class Endpoint final : public grpc_endpoint {
   }
 
   void Read(grpc_slice_buffer* slices, grpc_closure* done) {
-    // Unlike a reset, this frees the array of slices, which a read of many frames may enlarge.
+    // Frees the array of slices, because a read of many frames may enlarge it. A reset would not.
     grpc_slice_buffer_destroy(slices);
     grpc_slice_buffer_init(slices);
     read_slices_ = slices;
@@ -123,7 +122,7 @@ class Endpoint final : public grpc_endpoint {
       ++reads_here;
       BeginRead();
     });
-    // Continues here if there is no memory for posting.
+    // Continues here if memory for posting is short.
     if (!posted) BeginRead();
   }
 
@@ -135,7 +134,7 @@ class Endpoint final : public grpc_endpoint {
       EndRead(result.error, result.bytes);
     } else if (shut_down_) {
       // Another thread shut the endpoint down between the two conditions. It could not cancel the
-      // read, which had not begun.
+      // read, because the read had not begun.
       connection_.stream->Cancel();
     }
   }
@@ -149,14 +148,13 @@ class Endpoint final : public grpc_endpoint {
       pieces.push_back(read);
     } else if (!connection_.watcher->Read(read, &pieces)) {
       error = ERROR_INVALID_DATA;
-      // Without this, a write that the client does not read would keep gRPC from closing the
-      // connection.
+      // Otherwise an unread write would keep gRPC from closing the connection.
       connection_.stream->Disconnect();
       Shutdown();
     }
     if (error == ERROR_SUCCESS && bytes > 0) {
-      // Slices are no larger than their content, because gRPC 1.51 keeps the slices of a message
-      // until it is complete (frame_data.cc).
+      // Slices are no larger than their content, because gRPC 1.51 keeps all slices of an
+      // incomplete message (frame_data.cc).
       for (const absl::string_view piece : pieces) {
         grpc_slice_buffer_add(read_slices_,
                               grpc_slice_from_copied_buffer(piece.data(), piece.size()));
@@ -237,7 +235,7 @@ class Endpoint final : public grpc_endpoint {
 
   grpc_slice_buffer* read_slices_ = nullptr;
   grpc_closure* read_done_ = nullptr;
-  // The buffer of every read; the bytes are copied out of it.
+  // The buffer of every read. Reads copy the bytes out of it.
   std::array<char, kReadBytes> read_;
 
   grpc_closure* write_done_ = nullptr;
@@ -250,7 +248,7 @@ const grpc_endpoint_vtable Endpoint::kVtable = {
                int) { From(endpoint)->Read(slices, done); },
     .write = [](grpc_endpoint* endpoint, grpc_slice_buffer* slices, grpc_closure* done, void*,
                 int) { From(endpoint)->Write(slices, done); },
-    // Completions come through the IoPort, so gRPC has nothing to poll.
+    // Completions arrive through the IoPort, so gRPC need not poll.
     .add_to_pollset = [](grpc_endpoint*, grpc_pollset*) {},
     .add_to_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},
     .delete_from_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},

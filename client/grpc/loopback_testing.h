@@ -1,4 +1,4 @@
-// For tests: TCP sockets instead of Unix sockets, which Wine 8 lacks.
+// For tests: TCP sockets, because Wine 8 lacks Unix sockets.
 #pragma once
 
 #include "client/grpc/socket.h"

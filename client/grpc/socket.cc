@@ -47,7 +47,7 @@ absl::Status SetBlocking(SOCKET socket, bool blocking) {
   return absl::OkStatus();
 }
 
-// Waits until a connection is made or has failed, and returns the error.
+// Waits until a connection is made or has failed. Returns the error.
 DWORD AwaitConnected(SOCKET socket, SteadyTime deadline) {
   while (true) {
     fd_set made, failed;
@@ -102,7 +102,7 @@ absl::StatusOr<Socket> Bind(const SocketAddress& address) {
 }
 
 // Go connects Unix sockets by a call that blocks its thread (canUseConnectEx in
-// https://github.com/golang/go/blob/master/src/net/fd_windows.go). curl, which is part of Windows,
+// https://github.com/golang/go/blob/master/src/net/fd_windows.go). curl, a part of Windows,
 // connects as this function does.
 absl::StatusOr<Socket> Connect(const SocketAddress& address, SteadyTime deadline) {
   absl::StatusOr<Socket> socket = NewSocket(address.family());
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<SocketStream>> SocketStream::Create(Socket socket
 
 bool SocketStream::CompletedSynchronously(int returned, Result* result) {
   const DWORD error = returned == 0 ? DWORD{ERROR_SUCCESS} : LastSocketError();
-  // An operation that succeeds at once comes to the port too.
+  // An operation that succeeds immediately also completes through the port.
   if (error == ERROR_SUCCESS || error == WSA_IO_PENDING) return false;
   *result = {.error = error};
   return true;
@@ -152,7 +152,7 @@ absl::StatusOr<std::unique_ptr<SocketListener>> SocketListener::Start(Socket bou
                                                                       Accepted accepted) {
   auto listener = std::unique_ptr<SocketListener>(
       new SocketListener(std::move(bound), family, std::move(accepted)));
-  // AcceptEx must be asked for at run time
+  // Windows returns the address of AcceptEx at run time
   // (https://learn.microsoft.com/windows/win32/api/mswsock/nf-mswsock-acceptex).
   GUID wanted = WSAID_ACCEPTEX;
   DWORD bytes = 0;
@@ -191,7 +191,7 @@ void SocketListener::Run() {
         continue;
       }
     }
-    // The client has left already, or memory is short.
+    // The client has already closed its end, or memory is short.
     if (StopsWithin(kTryAgainMs)) return;
   }
 }

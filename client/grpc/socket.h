@@ -1,6 +1,6 @@
-// Winsock's stream sockets, which include Unix sockets since Windows 1803 and Server 2019
+// Winsock's stream sockets. They include Unix sockets since Windows 1803 and Server 2019
 // (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Only UnixAddress() is for
-// that family: tests use TCP, because Wine 8 has no Unix sockets. Independent of gRPC.
+// that family: tests use TCP, because Wine 8 lacks Unix sockets. Independent of gRPC.
 #pragma once
 
 #include <winsock2.h>
@@ -31,7 +31,7 @@ struct SocketAddress {
 };
 
 // Returns the address of a path in UTF-8 of at most 107 bytes (afunix.h). INVALID_ARGUMENT if it is
-// longer, empty, or contains a NUL, because Windows has no names outside the file system.
+// longer or empty, or contains a NUL, because on Windows all names are in the file system.
 absl::StatusOr<SocketAddress> UnixAddress(const std::string& path);
 
 // Owns a socket.
@@ -57,17 +57,17 @@ class Socket {
 };
 
 // Returns a socket that is bound but does not listen, so connections are refused. For a Unix
-// address, creates the file, which must not exist.
+// address, creates the file. REQUIRES: the file does not exist.
 absl::StatusOr<Socket> Bind(const SocketAddress& address);
 
 // Returns a connected socket. Fails at `deadline`, also if the listener's queue is full.
 absl::StatusOr<Socket> Connect(const SocketAddress& address, SteadyTime deadline);
 
 // A connected socket. A read fails with ERROR_HANDLE_EOF after the other end has closed in order,
-// otherwise with another error. Bytes that the other end has not read by destruction may be lost.
+// otherwise with another error. The destructor may lose bytes that the other end has not read.
 class SocketStream final : public Stream {
  public:
-  // INTERNAL if the socket's I/O cannot be sent to the IoPort.
+  // INTERNAL if the IoPort cannot receive the socket's completions.
   static absl::StatusOr<std::unique_ptr<SocketStream>> Create(Socket socket);
 
   const char* kind() const override { return "socket"; }
@@ -78,7 +78,7 @@ class SocketStream final : public Stream {
     shutdown(socket_.get(), SD_BOTH);
     Cancel();
   }
-  // The other end reads what was sent, then the end.
+  // The other end reads all bytes that were sent, then the end.
   void HangUp() override {
     Cancel();
     shutdown(socket_.get(), SD_SEND);
@@ -111,7 +111,7 @@ class SocketListener {
   // Starts a thread that calls `accepted` for each connection.
   static absl::StatusOr<std::unique_ptr<SocketListener>> Start(Socket bound, int family,
                                                                Accepted accepted);
-  // Stops the thread. `accepted` is not called afterwards; accepted connections live on.
+  // Stops the thread. `accepted` is not called afterwards; accepted connections stay open.
   ~SocketListener();
 
  private:

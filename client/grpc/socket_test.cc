@@ -31,7 +31,7 @@ class Operation {
     EXPECT_TRUE(done_.WaitForNotificationWithTimeout(kSoon));
     return result_;
   }
-  // Returns the result of a call that may have ended at once.
+  // Returns the result of a call. If `at_once`, the call has ended with `result`.
   Stream::Result Await(bool at_once, const Stream::Result& result) {
     return at_once ? result : Await();
   }
@@ -105,7 +105,7 @@ class SocketTest : public testing::Test {
   std::unique_ptr<Stream> client_, server_;
 };
 
-TEST(UnixAddressTest, TakesWhatHasRoomForAnEnd) {
+TEST(UnixAddressTest, APathMustLeaveRoomForItsFinalNul) {
   const std::string longest(107, 'a');
   const auto address = UnixAddress(longest);
   ASSERT_TRUE(address.ok()) << address.status();
@@ -117,7 +117,7 @@ TEST(UnixAddressTest, TakesWhatHasRoomForAnEnd) {
   }
 }
 
-TEST_F(SocketTest, BytesPassBothWays) {
+TEST_F(SocketTest, BytesArriveInBothDirections) {
   Stream::Result result;
   EXPECT_EQ(Write(*client_, "there").error, DWORD{ERROR_SUCCESS});
   EXPECT_EQ(Read(*server_, &result), "there");
@@ -125,7 +125,7 @@ TEST_F(SocketTest, BytesPassBothWays) {
   EXPECT_EQ(Read(*client_, &result), "and back");
 }
 
-TEST_F(SocketTest, TheEndComesAfterWhatWasWritten) {
+TEST_F(SocketTest, WrittenBytesArriveBeforeTheEnd) {
   EXPECT_EQ(Write(*client_, "last words").error, DWORD{ERROR_SUCCESS});
   client_->HangUp();
   Stream::Result result;
@@ -134,7 +134,7 @@ TEST_F(SocketTest, TheEndComesAfterWhatWasWritten) {
   EXPECT_EQ(result.error, DWORD{ERROR_HANDLE_EOF});
 }
 
-TEST_F(SocketTest, AReadUnderWayEndsWithItsConnection) {
+TEST_F(SocketTest, APendingReadEndsWithItsConnection) {
   for (void (Stream::*const end)() : {&Stream::Cancel, &Stream::HangUp, &Stream::Disconnect}) {
     std::string bytes(16, '\0');
     Operation read;
@@ -150,7 +150,7 @@ TEST_F(SocketTest, AReadUnderWayEndsWithItsConnection) {
   }
 }
 
-TEST_F(SocketTest, AWriteThatNobodyReadsEndsWithItsConnection) {
+TEST_F(SocketTest, AnUnreadWriteEndsWithItsConnection) {
   const std::string much(64 << 20, 'x');
   Operation write;
   Stream::Result result;
@@ -163,14 +163,14 @@ TEST_F(SocketTest, AWriteThatNobodyReadsEndsWithItsConnection) {
   EXPECT_LT(write.Await().bytes, much.size());
 }
 
-TEST_F(SocketTest, WhatVanishesEndsTheOther) {
+TEST_F(SocketTest, ADestroyedEndClosesTheOtherEnd) {
   client_.reset();
   Stream::Result result;
   EXPECT_EQ(Read(*server_, &result), "");
   EXPECT_NE(result.error, DWORD{ERROR_SUCCESS});
 }
 
-TEST_F(SocketTest, AStoppedListenerTakesNobodyAndLeavesWhoIsThere) {
+TEST_F(SocketTest, AStoppedListenerRefusesClientsAndKeepsConnections) {
   listener_.reset();
   const auto late = Connect(address_, SteadyTime::Now() + kSoon);
   EXPECT_TRUE(HasWin32Code(late.status(), WSAECONNREFUSED)) << late.status();
@@ -180,14 +180,14 @@ TEST_F(SocketTest, AStoppedListenerTakesNobodyAndLeavesWhoIsThere) {
   EXPECT_EQ(Read(*server_, &result), "still");
 }
 
-TEST(SocketConnectTest, IsRefusedBeforeTheSocketListens) {
+TEST(SocketConnectTest, ConnectIsRefusedBeforeTheSocketListens) {
   const BoundSocket bound = BindLoopback();
   const auto early = Connect(bound.address, SteadyTime::Now() + kSoon);
   EXPECT_TRUE(HasWin32Code(early.status(), WSAECONNREFUSED)) << early.status();
 }
 
-// No thread accepts, and the queue is short: a blocking connect would wait for minutes.
-TEST(SocketConnectTest, GivesUpAtItsDeadlineWhenThereIsNoRoom) {
+// The listener does not accept, and its queue is short: a blocking connect would wait for minutes.
+TEST(SocketConnectTest, ConnectEndsAtItsDeadlineIfTheQueueIsFull) {
   const BoundSocket bound = BindLoopback();
   ASSERT_EQ(listen(bound.socket.get(), 1), 0);
   std::vector<Socket> waiting;

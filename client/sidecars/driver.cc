@@ -31,7 +31,7 @@ absl::StatusOr<Response> Call(const SocketChannel& connection, const char* metho
           grpc::internal::RpcMethod(method, grpc::internal::RpcMethod::NORMAL_RPC), &context,
           Request(), &response);
   if (!status.ok()) {
-    // A Go server resets the stream at the deadline, possibly before this process notices it.
+    // At the deadline a Go server resets the stream, maybe before this process notices it.
     if (status.error_code() == grpc::StatusCode::CANCELLED && SteadyTime::Now() >= deadline) {
       return absl::DeadlineExceededError("it does not answer in time");
     }

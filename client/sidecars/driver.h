@@ -23,8 +23,8 @@ absl::StatusOr<bool> Probe(const SocketChannel& driver, SteadyTime deadline);
 // The name of Probe()'s method in metrics.
 inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
 
-// Returns the name that a registration service gives. The call carries kHealthMetadata, so that the
-// service does not take it for the kubelet's.
+// Returns the name from a registration service. The call carries kHealthMetadata, so that the
+// service does not mistake it for the kubelet's.
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
                                               SteadyTime deadline);
 

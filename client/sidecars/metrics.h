@@ -1,4 +1,4 @@
-// The metrics: those of csi-lib-utils, under the names that livenessprobe uses
+// The metrics of csi-lib-utils, with livenessprobe's names
 // (https://github.com/kubernetes-csi/csi-lib-utils/blob/v0.25.0/metrics/metrics.go), and our own.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace csi_proxy::sidecars {
 
-// Why a registration socket was created again: it was gone, or the kubelet did not call it.
+// Why a registration socket was created again: it was missing, or the kubelet did not call it.
 enum class Remade { kGone, kUnanswered };
 
 // Thread-safe.

@@ -33,7 +33,7 @@ std::string RegistrationSocket(std::string directory, const std::string& driver_
   return absl::StrCat(directory, driver_name, "-reg.sock");
 }
 
-// Measures for how long the kubelet has not called a socket.
+// Measures the time without a call of the kubelet since the socket's creation.
 class Patience {
  public:
   // Zero: no limit.
@@ -52,7 +52,7 @@ class Patience {
     time_ = first_;
     until_.reset();
   }
-  // Records that the socket was not called and is replaced. Returns true if this should be logged.
+  // Records that the socket is replaced without a call. Returns true if this should be logged.
   bool OnReplaced() {
     time_ = back_off_.Failed();
     until_.reset();
@@ -69,7 +69,7 @@ class Patience {
   }
 
  private:
-  // A steady clock, because a node that has just started may still set its wall clock.
+  // A steady clock, because the system may still set the wall clock of a new node.
   using Clock = std::chrono::steady_clock;
 
   const absl::Duration first_;
@@ -133,7 +133,8 @@ void Registrar::Withdraw() {
   }
   stop_.NotifyAll();
   watcher_.join();
-  // Counts as ours if it cannot be checked, because Mark() removes no other registrar's marker.
+  // Counts an uncheckable socket as ours, because Mark() does not remove another registrar's
+  // marker.
   const bool ours = server_ != nullptr && server_->in_place().value_or(true);
   server_.reset();
   SetRegistered(false);
@@ -228,7 +229,7 @@ bool Registrar::WaitFor(std::chrono::milliseconds time) {
 
 absl::Status Registrar::MakeAgain(Remade why) {
   {
-    // Resets `called_` first, because the kubelet may call the new socket as soon as that listens.
+    // Resets `called_` first, because the kubelet may call the new socket as soon as it listens.
     const MutexLock lock(mutex_);
     called_ = false;
   }
@@ -241,7 +242,7 @@ void Registrar::Watch() {
   Patience patience(options_.registration_timeout);
   Remade why = Remade::kGone;
   std::string said;
-  // Logs a line unless it equals the line before.
+  // Logs a line unless it equals the previous line.
   const auto say = [&](Severity severity, const LogText& line) {
     if (std::exchange(said, std::string(line.text)) != line.text) log_(severity, line);
   };
@@ -269,8 +270,8 @@ void Registrar::Watch() {
       why = Remade::kGone;
     }
     SetRegistered(false);
-    // Another registrar of the driver, which exists while a pod is replaced, must keep its socket
-    // and the marker.
+    // While a pod is replaced, the driver has two registrars. The other registrar must keep its
+    // socket and the marker.
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);
     if (!exists.ok() || *exists) {
       say(Severity::kWarning,

@@ -24,15 +24,15 @@ namespace csi_proxy::sidecars {
 // name becomes part of a file name.
 absl::Status CheckDriverName(absl::string_view name);
 
-// The metadata by which a registrar marks its own GetInfo calls. The kubelet sends none.
+// A registrar marks its own GetInfo calls with this metadata. The kubelet does not send it.
 inline constexpr char kHealthMetadata[] = "csi-registration-health";
 
-// The plugin registration service, which a plugin serves and the kubelet calls
+// The plugin registration service. A plugin serves it, and the kubelet calls it
 // (https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/kubelet/pluginmanager/pluginwatcher).
 class RegistrationService final : public grpc::Service {
  public:
-  // Tells the kubelet the driver's name and endpoint, and calls `asked` each time. Calls `notify`
-  // with the kubelet's decision and, if it refused the driver, the reason. Neither may block.
+  // Returns the driver's name and endpoint to the kubelet, and calls `asked` each time. Calls
+  // `notify` with the kubelet's decision and the reason of a refusal. Neither may block.
   RegistrationService(std::string driver_name, std::string endpoint, std::function<void()> asked,
                       std::function<void(bool accepted, const std::string& reason)> notify);
 };
@@ -40,7 +40,7 @@ class RegistrationService final : public grpc::Service {
 // Thread-safe.
 class Registrar {
  public:
-  // Creates the socket, replacing one that an earlier process has left. `metrics` must outlive the
+  // Creates the socket. Replaces a socket of an earlier process. `metrics` must outlive the
   // registrar; `on_refused` may be null.
   static absl::StatusOr<std::unique_ptr<Registrar>> Start(
       const std::string& driver_name, RegistrarOptions options, Metrics* metrics,
@@ -63,11 +63,11 @@ class Registrar {
   void OnCalled();
   void OnNotified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);
-  // Creates or removes the marker file, in a directory to which the driver may write.
+  // Creates or removes the marker file. The driver may write to the file's directory.
   void Mark(bool registered);
   // Logs a failure, if any. The registration continues without a marker.
   void WarnOfMarker(const char* what, const absl::Status& status);
-  // Creates the socket again when it is gone or the kubelet does not call it.
+  // Creates the socket again if it is missing or the kubelet does not call it.
   void Watch();
   // Waits. Returns false if the registrar stops.
   bool WaitFor(std::chrono::milliseconds time);
@@ -90,7 +90,7 @@ class Registrar {
   Condition stop_;
   Mutex marker_mutex_;
   std::optional<OwnFile> marker_ ABSL_GUARDED_BY(marker_mutex_);
-  // Used only by the watcher's thread once that has started.
+  // Only the watcher's thread uses this after its start.
   std::unique_ptr<SocketServer> server_;
   std::thread watcher_;
 };

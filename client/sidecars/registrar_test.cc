@@ -1,4 +1,4 @@
-// The registrar with a kubelet that misses its socket.
+// Tests the registrar with a kubelet that misses its socket.
 #include "client/sidecars/registrar.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ class RegistrarTest : public ::testing::Test {
     const int64_t before = Made();
     return Eventually([&] { return Made() != before && Made() != 0; });
   }
-  // Returns how many sockets have existed within `time` from now.
+  // Returns the number of sockets that exist within `time` from now.
   size_t SocketsWithin(absl::Duration time) {
     std::set<int64_t> made;
     for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
@@ -83,7 +83,7 @@ class RegistrarTest : public ::testing::Test {
   std::unique_ptr<Registrar> registrar_;
 };
 
-TEST_F(RegistrarTest, AKubeletThatDoesNotCallGetsNewSocketsUntilItDoes) {
+TEST_F(RegistrarTest, TheSocketIsRemadeUntilTheKubeletCalls) {
   Start(absl::Milliseconds(50));
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(IsMadeAgain());
   EXPECT_FALSE(registrar_->registered());
@@ -94,18 +94,18 @@ TEST_F(RegistrarTest, AKubeletThatDoesNotCallGetsNewSocketsUntilItDoes) {
   EXPECT_TRUE(registrar_->registered());
 }
 
-TEST_F(RegistrarTest, WaitsGetLonger) {
+TEST_F(RegistrarTest, TheWaitForTheKubeletDoublesEachTime) {
   Start(absl::Milliseconds(20));
   // Sockets are created after 20, 20, 40, 80, 160, 320 and 640 ms.
   const size_t sockets = SocketsWithin(absl::Milliseconds(900));
   EXPECT_GE(sockets, 2u);
   EXPECT_LE(sockets, 7u);
-  // The log has lines about the first, the second and the fourth.
+  // The log has a line for the first, the second and the fourth socket.
   EXPECT_LE(Lines(), 3);
   EXPECT_GE(Lines(), 1);
 }
 
-TEST_F(RegistrarTest, ItsOwnHealthIsNoCallOfTheKubelet) {
+TEST_F(RegistrarTest, AHealthCheckDoesNotCountAsAKubeletsCall) {
   Start(absl::Milliseconds(200));
   const int64_t before = Made();
   EXPECT_TRUE(Eventually([&] {
@@ -116,7 +116,7 @@ TEST_F(RegistrarTest, ItsOwnHealthIsNoCallOfTheKubelet) {
   }));
 }
 
-TEST_F(RegistrarTest, ASocketThatWasGoneWaitsForACallToo) {
+TEST_F(RegistrarTest, ARemovedSocketIsRemadeUntilTheKubeletCallsAgain) {
   Start(absl::Milliseconds(300));
   Kubelet(socket_).Notify(true, "");
   ASSERT_TRUE(registrar_->registered());
@@ -132,7 +132,7 @@ TEST_F(RegistrarTest, ASocketThatWasGoneWaitsForACallToo) {
   EXPECT_THAT(metrics, HasSubstr(Metric(remade, ",reason=\"unanswered\"")));
 }
 
-TEST_F(RegistrarTest, ASocketThatCannotBeCheckedStaysRegistered) {
+TEST_F(RegistrarTest, AnUncheckableSocketStaysRegistered) {
   Start(absl::Milliseconds(500));
   Kubelet(socket_).Notify(true, "");
   const std::string away = directory_.path() + "-away";
@@ -149,7 +149,7 @@ TEST_F(RegistrarTest, ASocketThatCannotBeCheckedStaysRegistered) {
   EXPECT_EQ(Made(), 0);
 }
 
-TEST_F(RegistrarTest, ZeroWaitsForEver) {
+TEST_F(RegistrarTest, AZeroTimeoutWaitsForTheKubeletForever) {
   Start(absl::ZeroDuration());
   EXPECT_EQ(SocketsWithin(absl::Milliseconds(500)), 1u);
   EXPECT_THAT(
@@ -174,7 +174,7 @@ TEST_F(RegistrarTest, HealthMayRequireRegistration) {
 }
 
 // gRPC would buffer a header block without an end (CVE-2023-33953).
-TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
+TEST(SocketChannelTest, ADriverThatSendsEndlessHeadersIsDisconnected) {
   const TemporaryDirectory directory;
   const std::string csi = directory.path() + "/csi.sock";
   const UniqueFd listener = rpc::ListenUnix(csi);
@@ -198,7 +198,7 @@ TEST(SocketChannelTest, ADriverThatFloodsIsCutOff) {
     EXPECT_FALSE(Probe(**channel, deadline).ok());
   }
   driver.join();
-  // Includes bytes in the buffers between the two, so it may be more than was received.
+  // Includes bytes in the buffers of both sides, so it may exceed the received bytes.
   EXPECT_GT(taken, SocketChannel::kMostReceived / 2);
   EXPECT_LT(taken, size_t{4 << 20});
 }

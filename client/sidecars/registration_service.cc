@@ -14,7 +14,7 @@ namespace {
 // (https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/volume/csi/csi_plugin.go).
 constexpr char kType[] = "CSIPlugin", kVersion[] = "1.0.0";
 
-// Returns a synchronous method: its threads sleep until a call comes, while those of gRPC's
+// Returns a synchronous method: its threads sleep until a call arrives. The threads of gRPC's
 // callback API wake up every second.
 template <typename Request, typename Response>
 grpc::internal::RpcServiceMethod* Method(

@@ -105,8 +105,8 @@ absl::Status Check(const SidecarsOptions& options) {
 }
 
 // Returns a log that cuts lines at kLongestLine and writes at most kMostLines a minute to `log`,
-// then the number of dropped lines. Drivers choose the length of their errors, and clients of
-// /healthz how often they occur.
+// then the number of dropped lines. The limits are needed because drivers choose the length of
+// their errors, and clients of /healthz how often they occur.
 LogFunction LimitedLog(LogFunction log) {
   static constexpr size_t kLongestLine = 2048;
   static constexpr uint64_t kMostLines = 60;
@@ -148,8 +148,8 @@ class Running final : public Sidecars {
     }
     stop_.NotifyAll();
     starter_.join();
-    // Withdraws the registration before it stops the HTTP servers, because they stop only once a
-    // probe under way has its answer.
+    // Withdraws the registration before it stops the HTTP servers, because a server stops only
+    // after the answer to a probe under way.
     if (registrar_ != nullptr) registrar_->Withdraw();
     // Destroys the servers before the members that their handlers use.
     servers_.clear();
@@ -163,7 +163,7 @@ class Running final : public Sidecars {
  private:
   void Run() {
     // gRPC ends its threads when it has no connection and no server, and starting them again takes
-    // milliseconds. The first connection is kept so that the first calls find them running.
+    // milliseconds. The first connection is kept, so that the first calls find them running.
     std::unique_ptr<SocketChannel> driver;
     const absl::Status status = StartAll(&driver);
     if (status.ok()) {
@@ -177,8 +177,7 @@ class Running final : public Sidecars {
 
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
     Endpoints endpoints = AllEndpoints();
-    // Listens before the driver answers, so that a probe can distinguish a slow driver from
-    // sidecars that do not run.
+    // Listens before the driver answers, so that a probe can tell a slow driver from no sidecars.
     const absl::Status listening = Listen(&endpoints);
     if (!listening.ok() && !options_.independent) return listening;
     ABSL_ASSIGN_OR_RETURN(const std::string name, DriverName(driver));
@@ -216,8 +215,8 @@ class Running final : public Sidecars {
     return absl::OkStatus();
   }
 
-  // Listens at each of `endpoints` and removes it if that succeeds, so that a repeated call tries
-  // only those that are left. Returns the first error.
+  // Listens at each of `endpoints` and removes it on success, so that a repeated call tries only
+  // the remaining endpoints. Returns the first error.
   absl::Status Listen(Endpoints* endpoints) {
     absl::Status failed;
     std::erase_if(*endpoints, [&](const auto& one) {
@@ -255,7 +254,7 @@ class Running final : public Sidecars {
     return missing.empty() ? std::string(failed.message()) : absl::StrCat(socket_, ": ", missing);
   }
 
-  // Asks the driver for its name. CANCELLED if the sidecars stop.
+  // Gets the driver's name from the driver. CANCELLED if the sidecars stop.
   absl::StatusOr<std::string> DriverName(std::unique_ptr<SocketChannel>* driver) {
     if (!options_.driver_name.empty()) return options_.driver_name;
     const SteadyTime give_up = SteadyTime::Now() + options_.connect_timeout;
@@ -328,7 +327,7 @@ class Running final : public Sidecars {
   HttpAnswer ProbeDriver() {
     const SteadyTime begin = SteadyTime::Now();
     const SteadyTime deadline = begin + options_.livenessprobe->probe_timeout;
-    // Each probe makes a new connection, because a driver that accepts none is not alive.
+    // Each probe makes a new connection, because a live driver must accept connections.
     const auto connection = SocketChannel::Connect(socket_, deadline);
     const absl::StatusOr<bool> ready =
         connection.ok() ? sidecars::Probe(**connection, deadline) : connection.status();
@@ -347,7 +346,7 @@ class Running final : public Sidecars {
   const std::string socket_;
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // The answer to HTTP requests until the driver has answered; empty afterwards.
+  // The answer to HTTP requests before the driver has answered; empty afterwards.
   std::string silence_ ABSL_GUARDED_BY(mutex_) = kSilent;
   Condition stop_;
   // Set once, by the starter's thread, before `silence_` becomes empty.
@@ -362,7 +361,7 @@ class Running final : public Sidecars {
 absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions options) {
   ABSL_RETURN_IF_ERROR(Check(options));
   const LogFunction all = options.log != nullptr ? options.log : LogToStderr;
-  // One limit per component, so that lines about probes do not displace those about registration.
+  // One limit per component, so that lines about probes do not displace lines about registration.
   for (LogFunction* log : {&options.log, options.registrar ? &options.registrar->log : nullptr,
                            options.livenessprobe ? &options.livenessprobe->log : nullptr}) {
     if (log != nullptr) *log = LimitedLog(*log != nullptr ? *log : all);

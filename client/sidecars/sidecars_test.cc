@@ -99,7 +99,7 @@ class SidecarsTest : public ::testing::Test {
   std::string refused_, log_;
 };
 
-TEST_F(SidecarsTest, RegistersTheDriver) {
+TEST_F(SidecarsTest, TheKubeletRegistersTheDriverOverTheSocket) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   ASSERT_TRUE(Served());
@@ -127,7 +127,7 @@ TEST_F(SidecarsTest, RegistersTheDriver) {
   EXPECT_FALSE(std::filesystem::exists(marker_));
 }
 
-TEST_F(SidecarsTest, AnswersAfterRestWhoHasStayedAndWhoComes) {
+TEST_F(SidecarsTest, OldAndNewConnectionsWorkAfterAnIdleTime) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   // Longer than gRPC's server is kept without a client.
@@ -141,7 +141,7 @@ TEST_F(SidecarsTest, AnswersAfterRestWhoHasStayedAndWhoComes) {
   EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
 }
 
-TEST_F(SidecarsTest, AKubeletThatRefusesIsReportedAndMayTryAgain) {
+TEST_F(SidecarsTest, AKubeletsRefusalIsReportedAndTheKubeletMayRetry) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   Kubelet kubelet(registration_);
@@ -153,7 +153,7 @@ TEST_F(SidecarsTest, AKubeletThatRefusesIsReportedAndMayTryAgain) {
   EXPECT_TRUE(sidecars->registered());
 }
 
-TEST_F(SidecarsTest, ASocketThatIsRemovedIsMadeAgain) {
+TEST_F(SidecarsTest, ARemovedSocketIsMadeAgain) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   Kubelet(registration_).Notify(true, "");
@@ -164,7 +164,7 @@ TEST_F(SidecarsTest, ASocketThatIsRemovedIsMadeAgain) {
   EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
 }
 
-TEST_F(SidecarsTest, AnotherRegistrarsSocketIsLeftAlone) {
+TEST_F(SidecarsTest, ANewerRegistrarsSocketIsNotRemoved) {
   TestingDriver driver(csi_);
   auto first = Start(Options());
   Kubelet(registration_).Notify(true, "");
@@ -194,13 +194,13 @@ TEST_F(SidecarsTest, AStaleSocketIsReplaced) {
   EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
 }
 
-TEST_F(SidecarsTest, AFileInTheSocketsPlaceIsNotTouched) {
+TEST_F(SidecarsTest, AFileInPlaceOfTheSocketIsNotChanged) {
   std::ofstream(registration_) << "mine";
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   EXPECT_EQ(Failure().code(), absl::StatusCode::kFailedPrecondition);
   sidecars.reset();
-  // The probe goes on without the registrar, which starts once the path is free.
+  // The probe runs without the registrar. The registrar starts when the path is free.
   SidecarsOptions options = Options();
   options.independent = true;
   options.registrar->http_endpoint = options.livenessprobe->http_endpoint;
@@ -213,7 +213,7 @@ TEST_F(SidecarsTest, AFileInTheSocketsPlaceIsNotTouched) {
   EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz/node-driver-registrar").code == 200; }));
 }
 
-TEST_F(SidecarsTest, ADriversNameCannotLeadOutOfTheDirectory) {
+TEST_F(SidecarsTest, ADriversNameCannotEscapeTheDirectory) {
   for (const char* name : {"../evil", "a/b", "a\\b", "", ".", "-a", "a_b", "a b", "a\nb"}) {
     EXPECT_FALSE(CheckDriverName(name).ok()) << name;
   }
@@ -227,7 +227,7 @@ TEST_F(SidecarsTest, ADriversNameCannotLeadOutOfTheDirectory) {
   EXPECT_TRUE(std::filesystem::is_empty(registry_));
 }
 
-TEST_F(SidecarsTest, HealthzIsWhatTheDriverSays) {
+TEST_F(SidecarsTest, HealthzReturnsTheDriversHealth) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   ASSERT_TRUE(Served());
@@ -258,7 +258,7 @@ TEST_F(SidecarsTest, HealthzIsWhatTheDriverSays) {
                         "method_name=\"/csi.v1.Identity/Probe\"} 1"));
 }
 
-TEST_F(SidecarsTest, HealthzFollowsADriverThatDiesAndComesBack) {
+TEST_F(SidecarsTest, HealthzFailsWhileTheDriverIsDown) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
   ASSERT_TRUE(Served());
@@ -271,7 +271,7 @@ TEST_F(SidecarsTest, HealthzFollowsADriverThatDiesAndComesBack) {
   EXPECT_EQ(Healthz().code, 200);
 }
 
-TEST_F(SidecarsTest, HttpReportsWhyTheDriverDoesNotAnswerYet) {
+TEST_F(SidecarsTest, HealthzSaysWhyTheDriverHasNotAnsweredYet) {
   auto sidecars = Start(Options());
   EXPECT_TRUE(Eventually([this] {
     const Answer answer = Healthz();
@@ -289,7 +289,7 @@ TEST_F(SidecarsTest, HttpReportsWhyTheDriverDoesNotAnswerYet) {
   EXPECT_EQ(head.body, "");
 }
 
-TEST_F(SidecarsTest, OneAddressServesBoth) {
+TEST_F(SidecarsTest, OneAddressCanServeTheHealthOfBothSidecars) {
   TestingDriver driver(csi_);
   SidecarsOptions options = Options();
   options.registrar->http_endpoint = options.livenessprobe->http_endpoint;
@@ -303,7 +303,7 @@ TEST_F(SidecarsTest, OneAddressServesBoth) {
   EXPECT_EQ(Get(port_, "/healthz/node-driver-registrar").code, 404);
 }
 
-TEST_F(SidecarsTest, MetricsMayHaveAnAddressOfTheirOwn) {
+TEST_F(SidecarsTest, MetricsMayHaveASeparateAddress) {
   TestingDriver driver(csi_);
   SidecarsOptions options = Options();
   const int metrics = FreePort();
@@ -316,14 +316,14 @@ TEST_F(SidecarsTest, MetricsMayHaveAnAddressOfTheirOwn) {
   EXPECT_EQ(Get(port_, "/numbers").code, 404);
 }
 
-TEST_F(SidecarsTest, ADriverThatDoesNotComeInTimeIsAFailure) {
+TEST_F(SidecarsTest, TheStartFailsIfTheDriverIsMissingBeyondTheTimeout) {
   SidecarsOptions options = Options();
   options.connect_timeout = absl::Milliseconds(50);
   auto sidecars = Start(options);
   EXPECT_EQ(Failure().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(SidecarsTest, WrongOptionsAreNamed) {
+TEST_F(SidecarsTest, ErrorsNameTheWrongOption) {
   const struct {
     const char* what;
     std::function<void(SidecarsOptions*)> spoil;

@@ -24,12 +24,12 @@ absl::StatusOr<std::string> SocketPath(absl::string_view address);
 // Returns true if a socket exists at the path. FAILED_PRECONDITION if the path is not a socket's.
 absl::StatusOr<bool> SocketExists(const std::string& path);
 
-// Returns "" if a file exists at the path, else words for an error: that there is none, and which
-// sockets (`*.sock`) lie in the folders beside the path's own, such as those of other drivers below
-// the kubelet's `plugins`.
+// Returns "" if a file exists at the path. Otherwise returns words for an error: the path does not
+// exist, and these sockets (`*.sock`) are in the folders beside its own, such as the sockets of
+// other drivers below the kubelet's `plugins`.
 std::string DescribeMissing(const std::string& path);
 
-// Removes a socket that an earlier process has left. OK if the path does not exist.
+// Removes a socket of an earlier process. OK if the path does not exist.
 absl::Status RemoveSocket(const std::string& path);
 
 // A gRPC server on a socket that it creates. Only this process's user may connect; on Windows also
@@ -42,17 +42,17 @@ class SocketServer {
   // Ends the calls under way, and removes the socket if in_place().
   virtual ~SocketServer() = default;
 
-  // Returns true if the file at the path is the one that this server created. Returns an error if
-  // the path cannot be checked.
+  // Returns true if this server created the file at the path. Returns an error if the path cannot
+  // be checked.
   virtual absl::StatusOr<bool> in_place() const = 0;
 
  protected:
   SocketServer() = default;
 };
 
-// A connection that no other object shares. Ends with the object, or once the other end has sent
-// kMostReceived bytes, because gRPC 1.51 buffers an endless header block (CVE-2023-33953) and a
-// driver's answers are short.
+// A connection that is not shared. Ends with the object, or after the other end has sent
+// kMostReceived bytes. The limit is needed because gRPC 1.51 buffers an endless header block
+// (CVE-2023-33953); a driver's answers are short.
 class SocketChannel {
  public:
   static constexpr size_t kMostReceived = 256 << 10;

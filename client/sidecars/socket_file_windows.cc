@@ -10,7 +10,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// A socket's file is a reparse point, which can only be opened without following it
+// A socket's file is a reparse point, and can only be opened without following it
 // (https://github.com/golang/go/issues/33357).
 // https://learn.microsoft.com/openspecs/windows_protocols/ms-fscc/c8e77b37-3909-4fe6-a4ea-2b9d423b1ee4
 constexpr DWORD kSocketTag = 0x80000023;
@@ -56,13 +56,13 @@ absl::Status RemoveSocket(const std::string& path) {
       win32::OpenWithoutFollowing(path, DELETE | FILE_READ_ATTRIBUTES);
   if (IsFileNotFound(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
-  // One handle is checked and deleted, so the path cannot change in between.
+  // Checks and deletes through one handle, so the path cannot change in between.
   ABSL_RETURN_IF_ERROR(CheckSocket(file->get(), path));
   return win32::DeleteOpened(file->get(), path);
 }
 
 absl::StatusOr<OwnFile> ProtectSocket(const std::string& path) {
-  // Asks only for rights that Windows grants while the socket is in use.
+  // Opens with only the rights that Windows grants while the socket is in use.
   ABSL_ASSIGN_OR_RETURN(
       const win32::UniqueHandle file,
       win32::OpenWithoutFollowing(path, READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES));

@@ -33,7 +33,7 @@ absl::StatusOr<std::string> SocketPath(absl::string_view address) {
 
 std::string DescribeMissing(const std::string& path) {
   namespace fs = std::filesystem;
-  // Bounds the time in a folder that is not a kubelet's.
+  // Limits the time in a folder that is not a kubelet's.
   constexpr int kMostEntries = 1000;
   constexpr size_t kMostNamed = 5;
   const fs::path socket(std::u8string(path.begin(), path.end()));

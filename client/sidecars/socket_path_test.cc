@@ -11,7 +11,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-TEST(SocketPathTest, TakesSocketsAlone) {
+TEST(SocketPathTest, OnlyPathsAndUnixAddressesAreAccepted) {
   const std::pair<std::string, std::string> taken[] = {
       {"/csi/csi.sock", "/csi/csi.sock"},
       {"unix:///csi/csi.sock", "/csi/csi.sock"},
@@ -34,7 +34,7 @@ TEST(SocketPathTest, TakesSocketsAlone) {
   }
 }
 
-TEST(SocketPathTest, AMissingSocketIsDescribedByThoseBesideIt) {
+TEST(SocketPathTest, TheErrorOfAMissingSocketListsTheSocketsBesideIt) {
   const auto plugins = std::filesystem::path(testing::TempDir()) / "socket_path_test";
   std::filesystem::remove_all(plugins);
   for (const char* folder : {"disk.csi", "disk.csi-win", "disk.csi-win/deeper"}) {

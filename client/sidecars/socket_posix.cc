@@ -34,7 +34,7 @@ namespace {
 
 // The pause between attempts to connect.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
-// The pause while the system has no descriptors or memory left.
+// The pause while the system lacks descriptors or memory.
 constexpr absl::Duration kPauseInShortage = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 // How long gRPC's server is kept after its last connection. The kubelet connects twice in a row.
@@ -152,11 +152,11 @@ bool SendAll(int to, const char* bytes, ssize_t size) {
   return true;
 }
 
-// gRPC reads a socket without a limit. Therefore gRPC gets one end of a socket pair, and a thread
-// copies between the other end and the connection, counting what it receives.
+// gRPC reads a socket without a limit. Therefore gRPC gets one end of a socket pair. A thread
+// copies bytes between the pair's other end and the connection, and counts the received ones.
 class Channel final : public SocketChannel {
  public:
-  // `inner` is the end of the pair that gRPC does not have. Both descriptors must be blocking.
+  // `inner` is the pair's end that gRPC does not get. Both descriptors must be blocking.
   static absl::StatusOr<std::unique_ptr<SocketChannel>> Make(UniqueFd outer, UniqueFd inner,
                                                              std::shared_ptr<grpc::Channel> grpc) {
     auto made =

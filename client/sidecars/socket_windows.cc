@@ -64,7 +64,7 @@ class WindowsServer final : public SocketServer {
     listener_.reset();
     // Tries once more, because Windows may refuse to remove the file while the socket is listening.
     if (file_.has_value()) file_->Remove().IgnoreError();
-    // Hangs up before Shutdown(), because gRPC cannot end a connection with a write that is stuck.
+    // Hangs up before Shutdown(), because gRPC cannot end a connection with a stuck write.
     live_->HangUp();
     server_->Shutdown(std::chrono::system_clock::now());
   }
@@ -95,12 +95,12 @@ class WindowsServer final : public SocketServer {
  private:
   const std::unique_ptr<grpc::Server> server_;
   const std::optional<OwnFile> file_;
-  // Shared with the connections, which report their end even after the server is destroyed.
+  // Shared with the connections, because they may report their end after the server's destruction.
   const std::shared_ptr<Live> live_ = std::make_shared<Live>();
   std::unique_ptr<pipe::SocketListener> listener_;
 };
 
-// Ends a connection on which the server sends more than kMostReceived bytes.
+// Ends a connection after the server has sent more than kMostReceived bytes.
 class ReceiveLimit final : public pipe::Watcher {
  public:
   bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
@@ -132,12 +132,12 @@ absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int f
                                                        grpc::Service* service) {
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
-  // One polling thread, which wakes up once a minute.
+  // One polling thread. It wakes up once a minute.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
   builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, 60'000);
-  // Bandwidth on one machine needs no measuring, which costs pings.
+  // Both ends are on one machine, so measuring the bandwidth would only cost pings.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   std::unique_ptr<grpc::Server> built = builder.BuildAndStart();
   if (built == nullptr) {

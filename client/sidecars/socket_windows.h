@@ -1,4 +1,4 @@
-// The part of socket_windows.cc that takes any address. Tests use TCP, for lack of Unix sockets.
+// The part of socket_windows.cc for any address. Tests use TCP, because Wine 8 lacks Unix sockets.
 #pragma once
 
 #include "client/grpc/socket.h"
@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<SocketChannel>> ConnectTo(const pipe::SocketAddre
                                                          SteadyTime deadline);
 
 // Returns the file of a socket that this process has bound, after limiting access to SYSTEM,
-// administrators and this process's user, because connecting requires write access to the file
+// administrators and this process's user: connecting requires write access to the file
 // (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). REQUIRES: the socket does
 // not listen yet, so that no other user can have connected.
 absl::StatusOr<OwnFile> ProtectSocket(const std::string& path);

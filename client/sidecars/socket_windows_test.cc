@@ -1,4 +1,4 @@
-// gRPC over Windows sockets, and the files of Unix sockets. Most tests use TCP: Wine 8 has no Unix
+// gRPC over Windows sockets, and Unix sockets' files. Most tests use TCP: Wine 8 lacks Unix
 // sockets.
 #include "client/sidecars/socket_windows.h"
 // Must follow winsock2.h.
@@ -68,7 +68,7 @@ bool Soon(Condition condition) {
   return condition();
 }
 
-// A call on its own thread that does not end by itself.
+// A call on its own thread. The server does not answer it.
 class LongCall {
  public:
   // Sends a request of `request_bytes` bytes.
@@ -113,7 +113,7 @@ class SocketTransportTest : public testing::Test {
   std::unique_ptr<SocketServer> server_;
 };
 
-TEST_F(SocketTransportTest, CallsAreAnswered) {
+TEST_F(SocketTransportTest, CallsUpToTheSizeLimitAreAnswered) {
   const auto channel = Connect();
   std::string text;
   for (const size_t size : {4, 100, 100'000}) {
@@ -126,7 +126,7 @@ TEST_F(SocketTransportTest, CallsAreAnswered) {
   EXPECT_EQ(Ask(*channel).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(SocketTransportTest, ManyConnectionsAtOnce) {
+TEST_F(SocketTransportTest, ManyConcurrentConnectionsAreServed) {
   std::atomic<int> answers = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -140,7 +140,7 @@ TEST_F(SocketTransportTest, ManyConnectionsAtOnce) {
   EXPECT_EQ(answers, 200);
 }
 
-TEST_F(SocketTransportTest, AClientThatVanishesEndsItsCalls) {
+TEST_F(SocketTransportTest, ADisconnectedClientsCallsAreCancelled) {
   auto channel = Connect();
   LongCall call(channel->channel());
   ASSERT_TRUE(Soon([&] { return service_.waiting == 1; }));
@@ -150,7 +150,7 @@ TEST_F(SocketTransportTest, AClientThatVanishesEndsItsCalls) {
   EXPECT_TRUE(Ask(*Connect()).ok()) << "others are served";
 }
 
-TEST_F(SocketTransportTest, AStopEndsTheCallsUnderWay) {
+TEST_F(SocketTransportTest, AStopEndsRunningCalls) {
   const auto channel = Connect();
   LongCall call(channel->channel());
   ASSERT_TRUE(Soon([&] { return service_.waiting == 1; }));
@@ -180,7 +180,7 @@ std::string CallWithoutLimit() {
          frame(0, 1, std::string(5, '\0'));
 }
 
-TEST_F(SocketTransportTest, AStopDoesNotWaitForWhoDoesNotRead) {
+TEST_F(SocketTransportTest, AStopDoesNotWaitForAClientThatDoesNotRead) {
   service_.text = std::string(64 << 20, 'x');
   const pipe::Socket client = *pipe::Connect(address_, SteadyTime::Now() + kSoon);
   ASSERT_TRUE(pipe::SendAll(client, CallWithoutLimit()));
@@ -196,12 +196,12 @@ TEST_F(SocketTransportTest, AStopDoesNotWaitForWhoDoesNotRead) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
 }
 
-TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
+TEST_F(SocketTransportTest, ConnectionsLeakNoHandles) {
   const auto connect_and_leave = [&](int times) {
     for (int i = 0; i < times; ++i) {
       const auto channel = Connect();
       EXPECT_TRUE(Ask(*channel).ok());
-      // Connects and disconnects, as the kubelet does to check whether this is a socket.
+      // Connects and disconnects, as the kubelet does to check that the file is a socket.
       EXPECT_TRUE(pipe::Connect(address_, SteadyTime::Now() + kSoon).ok());
     }
   };
@@ -212,7 +212,7 @@ TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
 }
 
 // Clients that connect and disconnect do not delay a stop, in any state.
-TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
+TEST_F(SocketTransportTest, AStopIsPromptWhileClientsConnectAndDisconnect) {
   absl::Mutex mutex;
   std::atomic<bool> stop = false;
   std::atomic<int> answers = 0;
@@ -252,7 +252,7 @@ TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
 
 // --- Servers that do not serve ---
 
-// Runs a function on each connection, and keeps the connections open until its own end.
+// Runs a function on each connection. Keeps the connections open until its destructor.
 class RawServer {
  public:
   explicit RawServer(std::string says, bool closes = false) {
@@ -281,7 +281,7 @@ class RawServer {
   std::unique_ptr<pipe::SocketListener> listener_;
 };
 
-TEST(SocketChannelTest, ACallToWhoSaysNothingEndsAtItsDeadline) {
+TEST(SocketChannelTest, ACallToASilentServerEndsAtItsDeadline) {
   const RawServer silent("");
   const auto channel = ConnectTo(silent.address(), "the test", SteadyTime::Now() + kSoon);
   ASSERT_TRUE(channel.ok()) << channel.status();
@@ -291,7 +291,7 @@ TEST(SocketChannelTest, ACallToWhoSaysNothingEndsAtItsDeadline) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
 }
 
-TEST(SocketChannelTest, ACallToWhoSpeaksOtherwiseOrClosesEndsAtOnce) {
+TEST(SocketChannelTest, ACallFailsEarlyIfTheServerSendsGarbageOrCloses) {
   const RawServer garbage("HTTP/1.1 400 Bad Request\r\n\r\n"), closing("", true);
   for (const RawServer* server : {&garbage, &closing}) {
     const SteadyTime start = SteadyTime::Now();
@@ -302,7 +302,7 @@ TEST(SocketChannelTest, ACallToWhoSpeaksOtherwiseOrClosesEndsAtOnce) {
   }
 }
 
-TEST(SocketChannelTest, IsUnavailableWhereNobodyListensUntilItsDeadline) {
+TEST(SocketChannelTest, ConnectIsUnavailableIfNoServerListensByTheDeadline) {
   const pipe::BoundSocket bound = pipe::BindLoopback();
   const SteadyTime start = SteadyTime::Now();
   const auto channel = ConnectTo(bound.address, "C:/a.sock", start + absl::Milliseconds(300));
@@ -312,7 +312,7 @@ TEST(SocketChannelTest, IsUnavailableWhereNobodyListensUntilItsDeadline) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(2));
 }
 
-TEST(SocketChannelTest, WaitsForAListener) {
+TEST(SocketChannelTest, ConnectWaitsForAListener) {
   pipe::BoundSocket bound = pipe::BindLoopback();
   Service service;
   std::unique_ptr<SocketServer> server;
@@ -326,7 +326,7 @@ TEST(SocketChannelTest, WaitsForAListener) {
   EXPECT_TRUE(Ask(**channel).ok());
 }
 
-TEST(SocketChannelTest, EndsWithItsObjectAlsoWhileAWriteIsStuck) {
+TEST(SocketChannelTest, ADestroyedChannelEndsACallWhoseWriteIsStuck) {
   const RawServer stuck(client::kWideOpen);
   auto channel = ConnectTo(stuck.address(), "the test", SteadyTime::Now() + kSoon);
   ASSERT_TRUE(channel.ok()) << channel.status();
@@ -337,7 +337,7 @@ TEST(SocketChannelTest, EndsWithItsObjectAlsoWhileAWriteIsStuck) {
   EXPECT_EQ(call.Await().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST(SocketChannelTest, AServerThatVanishesEndsTheCall) {
+TEST(SocketChannelTest, ADestroyedServerEndsTheCall) {
   auto server = std::make_unique<RawServer>(client::kWideOpen);
   auto channel = ConnectTo(server->address(), "the test", SteadyTime::Now() + kSoon);
   ASSERT_TRUE(channel.ok()) << channel.status();
@@ -372,14 +372,14 @@ class SocketFileTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(SocketFileTest, WhatIsNotThereIsNotASocketAndNeedsNoRemoval) {
+TEST_F(SocketFileTest, RemovingAMissingSocketSucceeds) {
   for (const std::string& path : {path_, path_ + "/below"}) {
     EXPECT_EQ(*SocketExists(path), false);
     EXPECT_TRUE(RemoveSocket(path).ok());
   }
 }
 
-TEST_F(SocketFileTest, AnotherKindOfFileIsRefusedAndStays) {
+TEST_F(SocketFileTest, AFileThatIsNotASocketIsRefusedAndKept) {
   Make(path_);
   wchar_t directory[MAX_PATH + 1];
   GetTempPathW(MAX_PATH + 1, directory);
@@ -390,7 +390,7 @@ TEST_F(SocketFileTest, AnotherKindOfFileIsRefusedAndStays) {
   }
 }
 
-TEST_F(SocketFileTest, KnowsItsOwnFileAndRemovesNoOther) {
+TEST_F(SocketFileTest, RemoveKeepsAFileThatReplacedTheSocket) {
   Make(path_);
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -404,7 +404,7 @@ TEST_F(SocketFileTest, KnowsItsOwnFileAndRemovesNoOther) {
   EXPECT_TRUE(Exists(path_));
 }
 
-TEST_F(SocketFileTest, RemovesItsOwn) {
+TEST_F(SocketFileTest, RemoveDeletesTheSocketWhileAnotherProgramHasItOpen) {
   Make(path_);
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -418,7 +418,7 @@ TEST_F(SocketFileTest, RemovesItsOwn) {
   EXPECT_TRUE(file->Remove().ok());
 }
 
-TEST_F(SocketFileTest, LetsInNobodyElse) {
+TEST_F(SocketFileTest, OtherAccountsCannotOpenTheSocket) {
   Make(path_);
   ASSERT_TRUE(ProtectSocket(path_).ok());
   const win32::UniqueHandle file(CreateFileW(win32::Utf16(path_).c_str(), READ_CONTROL, 0, nullptr,
@@ -445,7 +445,7 @@ class UnixSocketTest : public SocketFileTest {
   Service service_;
 };
 
-TEST_F(UnixSocketTest, IsServedAndRemoved) {
+TEST_F(UnixSocketTest, TheSocketIsServedAndThenRemoved) {
   {
     const auto server = SocketServer::Listen(path_, &service_);
     ASSERT_TRUE(server.ok()) << server.status();
@@ -459,7 +459,7 @@ TEST_F(UnixSocketTest, IsServedAndRemoved) {
   EXPECT_FALSE(Exists(path_));
 }
 
-TEST_F(UnixSocketTest, AnotherServersSocketStays) {
+TEST_F(UnixSocketTest, DestroyingAServerKeepsAnotherServersSocket) {
   auto first = SocketServer::Listen(path_, &service_);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(RemoveSocket(path_).ok());

@@ -13,7 +13,7 @@ State FromProto(const simulated::Node& node);
 simulated::Disk ToProto(const Disk& disk);
 
 // Returns a path in the form of the node, on a drive. Accepts the kubelet's spellings
-// `\var\lib\kubelet` and `/var/lib/kubelet`. Removes backslashes at the end, unless of a root.
+// `\var\lib\kubelet` and `/var/lib/kubelet`. Removes backslashes at the end, except from a root.
 std::string FullPath(absl::string_view path);
 
 }  // namespace csi_proxy::simulated_node

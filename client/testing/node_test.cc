@@ -1,4 +1,4 @@
-// The tests of a driver, for which this library is made.
+// Tests this library in the way that a driver's tests use it.
 #include "csi_proxy/testing/node.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ class Driver {
   storage::v1alpha1::Client storage_;
 };
 
-TEST(SimulatedNodeTest, ADriverStagesPublishesAndGoesBackTwice) {
+TEST(SimulatedNodeTest, ADriverCanPublishAndUnpublishAVolumeTwice) {
   const SimulatedNode node = NewNode();
   Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30, .serial_number = "v1"}).value();
@@ -126,7 +126,7 @@ TEST(SimulatedNodeTest, NodesOfParallelTestsAreIndependent) {
   for (std::thread& test : tests) test.join();
 }
 
-TEST(SimulatedNodeTest, ADiskComesAsItIsDescribed) {
+TEST(SimulatedNodeTest, AnAttachedDiskHasTheGivenProperties) {
   const SimulatedNode node = NewNode();
   const Disk described = {
       .number = 40,
@@ -170,7 +170,7 @@ TEST(SimulatedNodeTest, ADiskComesAsItIsDescribed) {
   EXPECT_EQ(node.state().FindDisk(40), nullptr);
 }
 
-TEST(SimulatedNodeTest, DisksGrowAndGo) {
+TEST(SimulatedNodeTest, DisksCanGrowAndBeDetached) {
   const SimulatedNode node = NewNode();
   Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
@@ -189,7 +189,7 @@ TEST(SimulatedNodeTest, DisksGrowAndGo) {
   EXPECT_TRUE(state.At(kStaging)->dangling);
 }
 
-TEST(SimulatedNodeTest, ADriverGoesOnAfterAFaultAndARestart) {
+TEST(SimulatedNodeTest, ADriverContinuesAfterAFaultAndARestart) {
   const SimulatedNode node = NewNode();
   Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
@@ -206,7 +206,7 @@ TEST(SimulatedNodeTest, ADriverGoesOnAfterAFaultAndARestart) {
   EXPECT_FALSE(node.state().At(kStaging).has_value());
 }
 
-TEST(SimulatedNodeTest, PathsLeadWhereTheNodesDo) {
+TEST(SimulatedNodeTest, HelpersResolvePathsAsTheNodeDoes) {
   const SimulatedNode node = NewNode();
   Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
@@ -234,7 +234,7 @@ TEST(SimulatedNodeTest, PathsLeadWhereTheNodesDo) {
   EXPECT_FALSE(node.state().At("/var/second").has_value());
 }
 
-TEST(SimulatedNodeTest, SharesAreMappedAndBreak) {
+TEST(SimulatedNodeTest, SharesCanBeMappedAndBroken) {
   const SimulatedNode node = NewNode();
   const smb::v1::Client shares(Connect(node.client_options()).value());
   smb::v1::NewSmbGlobalMappingRequest request;
@@ -256,7 +256,7 @@ TEST(SimulatedNodeTest, SharesAreMappedAndBreak) {
   EXPECT_EQ(node.state().FindMapping(R"(\\new.example\files)"), nullptr);
 }
 
-TEST(SimulatedNodeTest, TargetsHaveDisksWhileTheyAreConnected) {
+TEST(SimulatedNodeTest, ATargetsDisksExistWhileItIsConnected) {
   const SimulatedNode node = NewNode();
   const CallContext context;
   const iscsi::TargetPortal portal = {.target_address = "10.0.0.5"};
@@ -273,7 +273,7 @@ TEST(SimulatedNodeTest, TargetsHaveDisksWhileTheyAreConnected) {
   EXPECT_TRUE(state.iscsi_portals[0].registered);
 }
 
-TEST(SimulatedNodeTest, FaultsAreWhatTheDriverSees) {
+TEST(SimulatedNodeTest, TheDriverReceivesTheInjectedFault) {
   const SimulatedNode node = NewNode();
   const filesystem::v1::Client files(Connect(node.client_options()).value());
   filesystem::v1::PathExistsRequest request;
@@ -294,7 +294,7 @@ TEST(SimulatedNodeTest, FaultsAreWhatTheDriverSees) {
       files.PathExists(request, {.timeout = absl::Milliseconds(10)}).status()));
 }
 
-TEST(SimulatedNodeTest, ANodeOfACloudAttachesAsThatCloudDoes) {
+TEST(SimulatedNodeTest, ANodeOfACloudAttachesDisksLikeThatCloud) {
   const SimulatedNode node = NewNode("azure-scsi");
   const uint32_t number = node.AttachDisk({.size_bytes = 1ull << 30}).value();
   for (const simulated_node::Disk& disk : node.state().disks) {
@@ -306,7 +306,7 @@ TEST(SimulatedNodeTest, ANodeOfACloudAttachesAsThatCloudDoes) {
               HasSubstr("scenario: no scenario is called azure-scs"));
 }
 
-TEST(SimulatedNodeTest, AllOfTheAdministratorsMethodsCanBeCalled) {
+TEST(SimulatedNodeTest, EveryAdminMethodCanBeCalledByName) {
   const SimulatedNode node = NewNode();
   ASSERT_TRUE(node.DetachDisk(1).ok());
   EXPECT_EQ(node.state().FindDisk(1), nullptr);
@@ -316,7 +316,7 @@ TEST(SimulatedNodeTest, AllOfTheAdministratorsMethodsCanBeCalled) {
   EXPECT_TRUE(absl::IsInvalidArgument(node.Administer("Reset", "\xff").status()));
 }
 
-TEST(SimulatedNodeTest, RefusesImpossibleChanges) {
+TEST(SimulatedNodeTest, ImpossibleChangesAreRefused) {
   const SimulatedNode node = NewNode();
   EXPECT_TRUE(absl::IsInvalidArgument(node.AttachDisk({}).status()));
   EXPECT_TRUE(

@@ -1,4 +1,4 @@
-// A simulated node together with its machine. Programs that call this contain the simulator.
+// A simulated node with its machine. Programs that call this contain the simulator.
 #pragma once
 
 #include <memory>

@@ -17,10 +17,10 @@
 namespace csi_proxy::simulated_node {
 namespace {
 
-// How many links Windows follows in one path.
+// Windows follows at most this many links in one path.
 constexpr int kMaxLinks = 63;
 
-// Calls `visit` with each disk of the node, those of connected targets included.
+// Calls `visit` with each disk of the node, including disks of connected targets.
 template <typename Visit>
 void ForEachDisk(const State& state, const Visit& visit) {
   for (const Disk& disk : state.disks) visit(disk);
@@ -32,7 +32,7 @@ void ForEachDisk(const State& state, const Visit& visit) {
   }
 }
 
-// Returns the first volume on an online disk for which `matches(volume)` is true, or null.
+// Returns the first volume on an online disk that `matches` accepts, or null.
 template <typename Matches>
 const Volume* FirstVolume(const State& state, const Matches& matches) {
   const Volume* found = nullptr;
@@ -47,8 +47,8 @@ const Volume* FirstVolume(const State& state, const Matches& matches) {
   return found;
 }
 
-// Finds the entry at a path relative to the root of the volume. A directory that only contains
-// listed entries exists too.
+// Finds the entry at a path relative to the root of the volume. Also finds a directory that the
+// list omits because it contains entries.
 std::optional<File> FileIn(const Volume& volume, const std::string& path) {
   const std::string below = FoldName(absl::StrCat(path, R"(\)"));
   bool exists = path.empty();

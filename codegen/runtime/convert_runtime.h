@@ -1,4 +1,4 @@
-// Helpers of generated converters, whose errors name the field. Header only; must use Abseil only.
+// Helpers of generated converters. Errors name the field. Header only; must use Abseil only.
 #pragma once
 
 #include <charconv>
@@ -14,9 +14,8 @@
 
 namespace csi_proxy::codegen::runtime {
 
-// The most bytes of the beginning and of the end of a value that an error or an audit line shows.
-// The end of a path names the volume: the kubelet's last components are 64 digits and
-// `globalmount`.
+// The maximum of bytes from the beginning and the end of a value in an error or an audit line. The
+// end of a path names the volume: the kubelet's last components are 64 digits and `globalmount`.
 inline constexpr size_t kQuotedBegin = 32;
 inline constexpr size_t kQuotedEnd = 96;
 

@@ -30,8 +30,8 @@ SUMMARY = [
     ("size of the program", "wine", "program size, MiB", "{:.1f} MiB", "the same"),
 ]
 
-# The rows of a storm that its page shows; results.json has all.
-SHOWN_OF_STORMS = ("all after, ms", "peak RSS", "CPU")
+# The pages show the rows with a ratio and a target, and those that begin so; results.json has all.
+SHOWN = ("p99, µs", "RSS", "all after, ms (StageTarget x 100)")
 
 
 def ratio(values):
@@ -58,16 +58,24 @@ def number(value):
     return "" if value is None else "%.1f" % value
 
 
+def misses(row):
+    """Returns whether a row has a ratio on the wrong side of its target."""
+    sign, _, limit = row["target"].partition(" ")
+    if not limit or row["ratio"] is None:
+        return False
+    return row["ratio"] > float(limit) if sign == "<=" else row["ratio"] < float(limit)
+
+
 def table(run):
     lines = ["`%s` on %s (%s, load average %s):" % (run["command"], run["date"], run["machine"], run.get("load average")), "",
              "| | %s | ratio | target |" % " | ".join(run["servers"]), "|---|" + "--:|" * (len(run["servers"]) + 1) + "---|"]
-    for row in run["figures"]:
-        if " storm " in run["command"] and not row["figure"].startswith(SHOWN_OF_STORMS):
-            continue
+    shown = [row for row in run["figures"] if row["target"] and row["ratio"] is not None or row["figure"].startswith(SHOWN)]
+    for row in shown:
         target = row["target"].replace("<=", "≤").replace(">=", "≥")
         values = " | ".join(map(number, row["values"]))
         lines.append("| %s | %s | %s | %s |" % (row["figure"], values, "" if row["ratio"] is None else "%.2f" % row["ratio"], target))
-    return lines
+    missed = [row["figure"] for row in shown if misses(row)]
+    return lines + ["", "Targets that this run missed: %s." % ("; ".join(missed) or "none")]
 
 
 def summary(results):

@@ -57,7 +57,7 @@ for part in "$@"; do
       done
       for name in $(sed -n 's/^      - alert: //p' alerts.yaml); do
         grep -q "alertname: $name," alerts_test.yaml || fail "no test has $name"
-        grep -q "^| $name |" ../README.md || fail "README.md does not say what to do about $name"
+        grep -q "^| $name |" README.md || fail "monitoring/README.md does not say what to do about $name"
       done
       cd - >/dev/null
       ;;

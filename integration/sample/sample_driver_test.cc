@@ -217,7 +217,7 @@ class RemoteTest : public testing::Test {
   std::unique_ptr<Driver> driver_;
 };
 
-TEST_F(RemoteTest, AVolumeLives) {
+TEST_F(RemoteTest, AVolumeGoesThroughItsWholeLife) {
   const std::string before = server_->Dump().disk(0).DebugString();
   ASSERT_NO_FATAL_FAILURE(LiveThrough(*driver_));
   EXPECT_THAT(server_->Log(), HasSubstr("FormatVolume"));
@@ -225,7 +225,7 @@ TEST_F(RemoteTest, AVolumeLives) {
   EXPECT_EQ(driver_->Stop(), 0);
 }
 
-TEST_F(RemoteTest, AFailureIsToldAndTheNextTryGoesOn) {
+TEST_F(RemoteTest, ARepeatedStageSucceedsAfterAFailure) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
   ASSERT_TRUE(server_->FailOnce("wmi.Invoke/MSFT_Volume.Format").ok());
@@ -235,7 +235,7 @@ TEST_F(RemoteTest, AFailureIsToldAndTheNextTryGoesOn) {
   ASSERT_RPC_OK(Stage(*driver_, id));
 }
 
-TEST_F(RemoteTest, ASecondOperationOnAVolumeIsRefused) {
+TEST_F(RemoteTest, AConcurrentOperationOnAVolumeIsRefused) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
   ASSERT_TRUE(
@@ -255,7 +255,7 @@ TEST_F(RemoteTest, ASecondOperationOnAVolumeIsRefused) {
   ASSERT_RPC_OK(Publish(*driver_, id));
 }
 
-TEST_F(RemoteTest, TwoVolumesDoNotTakeEachOthersPlaces) {
+TEST_F(RemoteTest, TwoVolumesCannotShareATarget) {
   std::string one, two;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &one));
   ASSERT_RPC_OK(Create(*driver_, "pvc-2", kGiB, &two));
@@ -269,7 +269,7 @@ TEST_F(RemoteTest, TwoVolumesDoNotTakeEachOthersPlaces) {
   ASSERT_RPC_OK(Measure(*driver_, one, &usage));
 }
 
-TEST_F(RemoteTest, AVanishedServiceMakesTheDriverNotReady) {
+TEST_F(RemoteTest, TheDriverIsNotReadyWithoutTheService) {
   csi::v1::ProbeResponse response;
   ASSERT_RPC_OK(Call(*driver_->identity, &csi::v1::Identity::Stub::Probe, csi::v1::ProbeRequest(),
                      &response));
@@ -284,7 +284,7 @@ TEST_F(RemoteTest, AVanishedServiceMakesTheDriverNotReady) {
   EXPECT_TRUE(response.ready().value());
 }
 
-TEST(AutoTest, WithoutAServiceTheDriverDoesItsWorkItself) {
+TEST(AutoTest, WithoutAServiceTheDriverRunsEmbedded) {
   const std::string empty = NewTestDirectory();
   Driver driver({"--socket-dir=" + empty});
   ASSERT_NO_FATAL_FAILURE(LiveThrough(driver));
@@ -292,7 +292,7 @@ TEST(AutoTest, WithoutAServiceTheDriverDoesItsWorkItself) {
   std::filesystem::remove(empty);
 }
 
-TEST(FlagsTest, AModeThereIsNotIsRefused) {
+TEST(FlagsTest, AnUnknownModeIsRefused) {
   Driver driver({"--mode=sideways"});
   EXPECT_EQ(driver.Stop(), 2);
   EXPECT_THAT(driver.Log(), HasSubstr("sideways"));

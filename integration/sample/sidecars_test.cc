@@ -52,7 +52,7 @@ class SidecarsTest : public testing::Test {
 };
 
 // Proves, too, that the driver's csi.v1 and the library's messages can be in one program.
-TEST_F(SidecarsTest, TheKubeletNeedsNothingBesideTheDriver) {
+TEST_F(SidecarsTest, TheDriverRegistersItselfAndServesItsHealth) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_TRUE(Serves()) << Log();
   const sidecars::Answer answer = Get(port_, "/healthz");

@@ -76,7 +76,7 @@ class AlikeTest : public testing::Test {
 TestNode* AlikeTest::nodes_[2] = {};
 std::shared_ptr<Connection> AlikeTest::connections_[2];
 
-TEST_F(AlikeTest, EveryCaseOfEveryRpc) {
+TEST_F(AlikeTest, BothModesAnswerEveryScriptedCaseAlike) {
   int calls = 0;
   for (const Binding& binding : AllVersions()) {
     for (const Script* script : ScriptsOf(binding)) {
@@ -98,7 +98,7 @@ TEST_F(AlikeTest, EveryCaseOfEveryRpc) {
 }
 
 // The client of a fork may put an option into a field that no release has.
-TEST_F(AlikeTest, AnUnknownFieldIsRefusedByCallsThatChangeTheNodeAlone) {
+TEST_F(AlikeTest, OnlyCallsThatChangeTheNodeRefuseAnUnknownField) {
   ASSERT_NO_FATAL_FAILURE(Reset());
   const std::string before = nodes_[0]->Dump().DebugString();
   int refused = 0, answered = 0;
@@ -181,7 +181,7 @@ uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
-TEST_F(AlikeTest, RandomRequests) {
+TEST_F(AlikeTest, BothModesAnswerRandomRequestsAlike) {
   const uint32_t count = FromEnvironment("CSI_PROXY_TEST_REQUESTS", 3'000);
   NodeRequests requests(FromEnvironment("CSI_PROXY_TEST_SEED", 20'261'121));
   ASSERT_NO_FATAL_FAILURE(Reset());
@@ -208,7 +208,7 @@ TEST_F(AlikeTest, RandomRequests) {
   EXPECT_GT(succeeded, count / 10) << "else nothing much is compared";
 }
 
-TEST_F(AlikeTest, DeadlinesAndCancellation) {
+TEST_F(AlikeTest, BothModesEndLateAndCancelledCallsAlike) {
   ASSERT_NO_FATAL_FAILURE(Reset());
   absl::Notification gone;
   gone.Notify();

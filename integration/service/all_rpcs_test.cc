@@ -67,7 +67,7 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
 ServerProcess* AllRpcsTest::node_ = nullptr;
 std::shared_ptr<Connection> AllRpcsTest::connection_;
 
-TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
+TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsScripted) {
   const Binding& binding = *GetParam();
   const CallFunction call = binding.open(connection_);
   std::set<std::string> succeeded, failed;
@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, AllRpcsTest, testing::ValuesIn(Pointers()),
                            return absl::StrCat(info.param->group, "_", info.param->version);
                          });
 
-TEST(ReleasedApiTest, HasItsVersionsAndRpcs) {
+TEST(ReleasedApiTest, EveryReleasedVersionAndRpcIsTested) {
   size_t rpcs = 0;
   for (const Binding& binding : AllVersions()) rpcs += binding.service->method_count();
   EXPECT_EQ(AllVersions().size(), std::size(api::kReleasedVersions));

@@ -26,7 +26,7 @@ class AllocationsTest : public testing::Test {
   ClientOptions options_;
 };
 
-TEST_F(AllocationsTest, ACallWithoutStringsCostsNone) {
+TEST_F(AllocationsTest, AnEmbeddedCallWithoutStringsAddsNoAllocation) {
   const disk::v1::Client client(Connect(options_).value());
   disk::v1::GetDiskStateRequest request;
   request.set_disk_number(1);
@@ -36,7 +36,7 @@ TEST_F(AllocationsTest, ACallWithoutStringsCostsNone) {
   EXPECT_EQ(embedded, direct);
 }
 
-TEST_F(AllocationsTest, AStringOfTheRequestCostsOne) {
+TEST_F(AllocationsTest, EachStringOfAnEmbeddedRequestAddsOneAllocation) {
   const filesystem::v1::Client client(Connect(options_).value());
   filesystem::v1::PathExistsRequest request;
   request.set_path(kPath);

@@ -78,7 +78,7 @@ TEST_F(HostileFramesTest, ACallWithoutAMessageIsRefused) {
 }
 
 // 99999999H is the longest timeout of the protocol.
-TEST_F(HostileFramesTest, ADeadlineFarAwayHasNotPassed) {
+TEST_F(HostileFramesTest, TheLongestTimeoutDoesNotOverflow) {
   Start({});
   for (const char* timeout : {"1H", "2070000H", "2562047H", "99999999H"}) {
     EXPECT_EQ(Call(kDiskState, Message(0, ""), {{"grpc-timeout", timeout}}), 0) << timeout;
@@ -86,7 +86,7 @@ TEST_F(HostileFramesTest, ADeadlineFarAwayHasNotPassed) {
 }
 
 // The client library sends only valid traceparents; the log omits invalid ones of other clients.
-TEST_F(HostileFramesTest, OnlyAValidTraceparentStandsInTheLinesOfItsCall) {
+TEST_F(HostileFramesTest, OnlyAValidTraceparentIsLogged) {
   Start({"-v=2"});
   constexpr char kMkdir[] = "/v1.Filesystem/Mkdir";
   constexpr char kId[] = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
@@ -114,7 +114,7 @@ TEST_F(HostileFramesTest, OnlyAValidTraceparentStandsInTheLinesOfItsCall) {
   EXPECT_EQ(count(), 4u) << server_->Log();
 }
 
-TEST_F(HostileFramesTest, WhatLibrariesQuoteForgesAndFloodsNoLog) {
+TEST_F(HostileFramesTest, TextQuotedByLibrariesCannotForgeOrFloodTheLog) {
   const std::string file = absl::StrCat(testing::TempDir(), "/library.log");
   std::filesystem::remove(file);
   Start({"-v=4", "--log-format=json", "-logtostderr=false", "-alsologtostderr",

@@ -23,7 +23,7 @@ absl::Status CallOn(const ServerProcess& server, const Binding& pipe, const std:
   return (*channel)->Call(path.c_str(), client::MakeCallContext({}, {}), request, &response);
 }
 
-TEST(IsolationTest, APipeServesItsOwnServiceHealthAndNothingElse) {
+TEST(IsolationTest, APipeServesOnlyItsOwnServiceAndHealth) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   for (const Binding& pipe : AllVersions()) {
@@ -42,7 +42,7 @@ TEST(IsolationTest, APipeServesItsOwnServiceHealthAndNothingElse) {
   }
 }
 
-TEST(IsolationTest, OpensThePipesThatAreAskedForAlone) {
+TEST(IsolationTest, TheServerOpensOnlyTheRequestedPipes) {
   const auto server =
       ServerProcess::Start({"-api-groups=disk,volume", "--api-versions", "v1,disk/v1beta2"});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -55,7 +55,7 @@ TEST(IsolationTest, OpensThePipesThatAreAskedForAlone) {
                                           "csi-proxy-volume-v1.sock"}));
 }
 
-TEST(IsolationTest, APipeThatIsNotServedIsUnavailableToItsClient) {
+TEST(IsolationTest, AClientsCallToAnUnservedPipeIsUnavailable) {
   const auto server = ServerProcess::Start({"--api-versions=v1"});
   ASSERT_TRUE(server.ok()) << server.status();
   ClientOptions options = (*server)->client_options();
@@ -74,7 +74,7 @@ TEST(IsolationTest, APipeThatIsNotServedIsUnavailableToItsClient) {
 }
 
 // As in the Go release v0.2.2, with either of its flags.
-TEST(IsolationTest, AContextOfTheFirstVersionsKeepsToItsDirectory) {
+TEST(IsolationTest, EachContextOfTheFirstVersionsIsConfinedToItsDirectory) {
   const struct {
     const char *method, *request;
     const char* refused;  // The field that is outside of its context's directory, if any.
@@ -121,7 +121,7 @@ TEST(IsolationTest, AContextOfTheFirstVersionsKeepsToItsDirectory) {
   }
 }
 
-TEST(IsolationTest, RefusesFlagsThatNameNothing) {
+TEST(IsolationTest, TheServerRefusesUnknownFlagsAndVersions) {
   for (const char* flag : {"--api-versions=disk/v2", "--bogus"}) {
     const auto server = ServerProcess::Start({flag});
     ASSERT_FALSE(server.ok()) << flag;

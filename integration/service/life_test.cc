@@ -17,7 +17,7 @@
 namespace csi_proxy::integration {
 namespace {
 
-TEST(LifeTest, AStopLetsCallsUnderWayFinish) {
+TEST(LifeTest, AStopLetsRunningCallsFinish) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.PathExists' latency_ms: 1500").ok());
@@ -36,7 +36,7 @@ TEST(LifeTest, AStopLetsCallsUnderWayFinish) {
 }
 
 // The service answers a call or refuses it so that its caller retries; it cancels none.
-TEST(LifeTest, AStopUnderLoadCancelsNoCall) {
+TEST(LifeTest, AStopUnderLoadDoesNotCancelCalls) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   ClientOptions options = (*server)->client_options();
@@ -108,7 +108,7 @@ TEST(LifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
-TEST(LifeTest, AClientOutlivesARestartOfTheService) {
+TEST(LifeTest, AClientKeepsWorkingAfterTheServiceRestarts) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   const filesystem::v1::Client files(Connect((*server)->client_options()).value());
@@ -121,7 +121,7 @@ TEST(LifeTest, AClientOutlivesARestartOfTheService) {
   }
 }
 
-TEST(LifeTest, AClientWaitsForAServiceThatComesBack) {
+TEST(LifeTest, AClientsCallWaitsForAServiceThatRestarts) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   const filesystem::v1::Client files(Connect((*server)->client_options()).value());
@@ -137,7 +137,7 @@ TEST(LifeTest, AClientWaitsForAServiceThatComesBack) {
   EXPECT_TRUE(absl::IsUnavailable(gone)) << gone;
 }
 
-TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
+TEST(LifeTest, ASecondServerInTheSameDirectoryRefusesToStart) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string command = absl::StrCat(
@@ -147,7 +147,7 @@ TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
   EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok()) << "the first one is unharmed";
 }
 
-TEST(LifeTest, WarnsAtTheStartOfADirectoryOnAMissingDrive) {
+TEST(LifeTest, TheServerWarnsOfADirectoryOnAMissingDrive) {
   const auto server =
       ServerProcess::Start({R"(--kubelet-path=Z:\k)", R"(--working-dir=C:\absent)"});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -157,7 +157,7 @@ TEST(LifeTest, WarnsAtTheStartOfADirectoryOnAMissingDrive) {
   EXPECT_FALSE(absl::StrContains((*server)->Log(), "no drive C:"));
 }
 
-TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
+TEST(LifeTest, ANewServerTakesOverAKilledServersSockets) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   kill(static_cast<pid_t>((*server)->pid()), SIGKILL);
@@ -180,7 +180,7 @@ class SecretsTest : public testing::TestWithParam<const char*> {};
 
 // Passwords and CHAP secrets of every call, valid or not, must not appear in the log of any format
 // and verbosity, the audit, the metrics, or an answer.
-TEST_P(SecretsTest, ReachNoSink) {
+TEST_P(SecretsTest, SecretsAppearInNoLogMetricOrAnswer) {
   const std::string port = absl::StrCat(20000 + getpid() % 20000);
   const auto server =
       ServerProcess::Start({"-v=9", absl::StrCat("--log-format=", GetParam()),

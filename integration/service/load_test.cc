@@ -29,7 +29,7 @@ int TotalCalls() {
   return text != nullptr ? std::atoi(text) : 100'000;
 }
 
-TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
+TEST(LoadTest, CallsOf64CallersOnOneDiskAndVolumeDoNotInterfere) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   constexpr int kCallers = 64;
@@ -125,7 +125,7 @@ TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
   EXPECT_EQ(mounts, 1) << "mounted once";
 }
 
-TEST(LoadTest, AFullQueueIsResourceExhausted) {
+TEST(LoadTest, CallsBeyondAFullQueueAreResourceExhausted) {
   const auto server =
       ServerProcess::Start({"--max-workers=2", "--max-queued=3", "--client-share=100"});
   ASSERT_TRUE(server.ok()) << server.status();
@@ -176,7 +176,7 @@ TEST(LoadTest, ACallThatEndsEarlyFreesItsWorker) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << "a worker slept its minute out";
 }
 
-TEST(LoadTest, AClientThatVanishesLeavesNothingLocked) {
+TEST(LoadTest, ADisconnectedClientLeavesNoLock) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string volume_id = MakeVolume(**server);
@@ -205,7 +205,7 @@ TEST(LoadTest, AClientThatVanishesLeavesNothingLocked) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(15));
 }
 
-TEST(LoadTest, SilentConnectionsAreDroppedAtTheDeadlineAndDelayNobody) {
+TEST(LoadTest, SilentConnectionsEndAtTheDeadlineAndDelayNoClient) {
   rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   limit.rlim_cur = limit.rlim_max;

@@ -58,7 +58,7 @@ class PriceTest : public testing::Test {
 
 constexpr char kPathExists[] = "/v1.Filesystem/PathExists";
 
-TEST_F(PriceTest, CompressedMessagesAreRefusedAndNotInflated) {
+TEST_F(PriceTest, CompressedMessagesAreRefusedWithoutDecompression) {
   filesystem::v1::PathExistsRequest honest, zeros;
   honest.set_path(R"(C:\var\lib\kubelet\a)");
   // Compresses to 32 KiB.
@@ -82,7 +82,7 @@ TEST_F(PriceTest, CompressedMessagesAreRefusedAndNotInflated) {
   EXPECT_FALSE(absl::StrContains(server_->Log(), "ompress")) << server_->Log();
 }
 
-TEST_F(PriceTest, AHugeMessageIsNotKept) {
+TEST_F(PriceTest, AHugeMessageIsRefusedWithoutBuffering) {
   filesystem::v1::PathExistsRequest huge, honest;
   honest.set_path(absl::StrCat(kRoot, "a"));
   ASSERT_TRUE(Call(kPathExists, honest).ok());
@@ -93,7 +93,7 @@ TEST_F(PriceTest, AHugeMessageIsNotKept) {
   EXPECT_TRUE(Call(kPathExists, honest).ok());
 }
 
-TEST_F(PriceTest, ARequestHas256KiB) {
+TEST_F(PriceTest, RequestsBeyond256KiBAreRefused) {
   filesystem::v1::PathExistsRequest request;
   request.set_path(std::string((256 << 10) - 10, 'x'));
   EXPECT_EQ(Call(kPathExists, request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
@@ -102,7 +102,7 @@ TEST_F(PriceTest, ARequestHas256KiB) {
 }
 
 // Requests of 64 MB in all wait at the client until there is room for them, and none is refused.
-TEST_F(PriceTest, LongRequestsOfAClientWaitForTheirTurns) {
+TEST_F(PriceTest, LongRequestsOfAClientWaitForMemoryAndAreNotRefused) {
   filesystem::v1::MkdirRequest large;
   large.set_path(std::string(250'000, 'x'));
   ASSERT_EQ(Call("/v1.Filesystem/Mkdir", large).error_code(), grpc::StatusCode::INVALID_ARGUMENT);

@@ -45,7 +45,7 @@ void FixIdentifiers(pb::Message* message) {
 
 class RoundTripTest : public testing::TestWithParam<const Binding*> {};
 
-TEST_P(RoundTripTest, LosesNoMappedField) {
+TEST_P(RoundTripTest, ARoundTripThroughTheHubKeepsEveryMappedField) {
   const Binding& binding = *GetParam();
   RandomMessages generator(7);
   for (int m = 0; m < binding.file()->message_type_count(); ++m) {
@@ -69,7 +69,7 @@ TEST_P(RoundTripTest, LosesNoMappedField) {
 }
 
 // Every decimal field of the version must refuse text that is not a number in its range.
-TEST_P(RoundTripTest, RefusesTextThatIsNoDecimalNumber) {
+TEST_P(RoundTripTest, DecimalFieldsRefuseTextThatIsNotANumber) {
   const Binding& binding = *GetParam();
   for (int m = 0; m < binding.file()->message_type_count(); ++m) {
     const pb::Descriptor* const type = binding.file()->message_type(m);

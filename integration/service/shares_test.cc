@@ -131,7 +131,7 @@ class SharesTest : public testing::Test {
   std::unique_ptr<ServerProcess> server_;
 };
 
-TEST_F(SharesTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
+TEST_F(SharesTest, IdleConnectionsOfOneClientDoNotBlockOtherClients) {
   Start();
   const absl::Duration before = HonestCall();
   const std::vector<UniqueFd> idle = IdleConnections(1100);
@@ -144,7 +144,7 @@ TEST_F(SharesTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
                   "pid=", getpid(), " image=\"service_test\" has used its share of connections")));
 }
 
-TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
+TEST_F(SharesTest, IdleConnectionsDoNotBlockOthersIfDescriptorsRunOut) {
   Start();
   const rlimit few{.rlim_cur = 512, .rlim_max = 512};
   ASSERT_EQ(prlimit(static_cast<pid_t>(server_->pid()), RLIMIT_NOFILE, &few, nullptr), 0);
@@ -157,7 +157,7 @@ TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
   EXPECT_LE(OpenDescriptors(server_->pid()), 512);
 }
 
-TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
+TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOtherClients) {
   Start();
   const absl::Duration before = HonestCall("mkdir");
   // 25 connections allow 396 calls: 108 on the first and 12 on each of the other 24.
@@ -189,7 +189,7 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST_F(SharesTest, AClientThatKeepsToItsGrantIsNotRefused) {
+TEST_F(SharesTest, AClientWithinItsLimitOfCallsIsNotRefused) {
   for (const int connections : {1, 4, 16}) {
     Start();
     const std::vector<filesystem::v1::Client> clients = Clients(connections);
@@ -211,7 +211,7 @@ TEST_F(SharesTest, AClientThatKeepsToItsGrantIsNotRefused) {
 }
 
 // Here other processes of one image are greedy, and this process is honest.
-TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
+TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersToOtherTenants) {
   Start({"--max-workers=4", "--max-queued=8"});
   const filesystem::v1::Client honest(Connect(server_->client_options()).value());
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 600000").ok());
@@ -241,7 +241,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
   server_->Stop(absl::ZeroDuration());
 }
 
-TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
+TEST_F(SharesTest, CallsToADeadFileServerLeaveWorkersToOtherCallsOfTheClient) {
   const std::string port = absl::StrCat(FreePort());
   Start({"--max-workers=8", "--max-queued=64", "--metrics-bind-address=127.0.0.1:" + port});
   const filesystem::v1::Client client(Connect(server_->client_options()).value());
@@ -269,7 +269,7 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
 }
 
 // gRPC's clients return RESOURCE_EXHAUSTED instead of a status whose headers exceed 8 KiB.
-TEST_F(SharesTest, AnErrorArrivesHoweverMuchThereIsToSay) {
+TEST_F(SharesTest, AVeryLongErrorArrivesShortened) {
   std::string node = R"(
     disk { number: 0 size_bytes: 68719476736 style: GPT
            partition { type: EFI_SYSTEM size_bytes: 104857600 }
@@ -310,7 +310,7 @@ TEST_F(SharesTest, AnErrorArrivesHoweverMuchThereIsToSay) {
   std::remove(file.c_str());
 }
 
-TEST_F(SharesTest, TwentyDeadFileServersLeaveWorkersToSharesOfLiveOnes) {
+TEST_F(SharesTest, TwentyDeadFileServersLeaveWorkersToLiveShares) {
   const std::string port = absl::StrCat(FreePort());
   Start({"--metrics-bind-address=127.0.0.1:" + port});
   const storage::v1alpha1::Client client(Connect(server_->client_options()).value());

@@ -56,7 +56,7 @@ class SwitchTest : public testing::Test {
   std::vector<std::string> log_;
 };
 
-TEST_F(SwitchTest, TheServiceWhereThereIsOneElseThisProcess) {
+TEST_F(SwitchTest, NewConnectionsUseTheServiceIfItRunsAndOtherwiseThisProcess) {
   absl::Status made = MakeDirectory();
   ASSERT_TRUE(made.ok()) << made;
   EXPECT_TRUE(HasDirectory(*server_));
@@ -96,7 +96,7 @@ TEST_F(SwitchTest, AConnectionKeepsItsMode) {
   EXPECT_EQ(log_.size(), 1u) << "decided and said once";
 }
 
-TEST(ConnectionTest, OffWindowsANodeThatNobodyNamesIsCalledSimulated) {
+TEST(ConnectionTest, OffWindowsTheDefaultNodeIsSimulatedWithAWarning) {
   if (!client::DefaultNodeIsSimulated()) GTEST_SKIP() << "it is this machine";
   std::vector<std::string> log;
   const auto connect = [&log] {
@@ -120,7 +120,7 @@ TEST(ConnectionTest, OffWindowsANodeThatNobodyNamesIsCalledSimulated) {
   EXPECT_TRUE(response.ok() && response->exists()) << "connections share it";
 }
 
-TEST_F(SwitchTest, AVersionThatIsNotIsToldOf) {
+TEST_F(SwitchTest, AnUnknownVersionIsUnimplemented) {
   const auto connection = Connect(embedded_->client_options());
   ASSERT_TRUE(connection.ok()) << connection.status();
   EXPECT_EQ((*connection)->mode(), Mode::kEmbedded);

@@ -123,7 +123,7 @@ class PipeAbuseTest : public testing::Test {
   win32::UniqueHandle process_;
 };
 
-TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) {
+TEST_F(PipeAbuseTest, AbandonedConnectionsUseLittleMemoryAndEndAtTheDeadline) {
   // Fewer than the connections that one tenant may have.
   constexpr size_t kAbandoned = 4000;
   Start({"--preface-timeout=30s", "--max-connections=6000", "--client-share=100"});
@@ -165,7 +165,7 @@ TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) 
   EXPECT_EQ(HandleRoom(process_), room) << "no handle leaks";
 }
 
-TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
+TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotBlockOtherClients) {
   Start({});
   const std::string begin =
       absl::StrCat(rpc::kHttp2Preface, absl::string_view("\0\0\0\4\0\0\0\0\0", 9));
@@ -194,7 +194,7 @@ TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
 
 // Proves only that the service restarts: Wine frees a name that only clients keep open, but Windows
 // does not. The model in server/pipe/testing behaves like Windows.
-TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
+TEST_F(PipeAbuseTest, TheServiceRestartsWhileClientsKeepTheirPipesOpen) {
   Start({});
   std::vector<win32::UniqueHandle> kept;
   for (int i = 0; i < 100; ++i) {
@@ -207,7 +207,7 @@ TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
   }
 }
 
-TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
+TEST_F(PipeAbuseTest, ClientsThatDisconnectDuringACallLeakNoMemory) {
   Start({});
   ASSERT_TRUE(CallOnce().ok());
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 50").ok());
@@ -243,7 +243,7 @@ std::string HeadersOfCall() {
 }
 
 // The session's tests have the other floods.
-TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
+TEST_F(PipeAbuseTest, AClientThatReadsNoAnswersIsBarred) {
   Start({});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
   const size_t before = WorkingSet(process_);

@@ -126,7 +126,7 @@ class ServiceLifeTest : public testing::Test {
   std::string said_;
 };
 
-TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
+TEST_F(ServiceLifeTest, TheServiceCanBeInstalledStartedStoppedAndUninstalled) {
   InstallAndStart();
   // A service that runs must serve: the very first call succeeds.
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Call().ok()) << i;
@@ -143,7 +143,7 @@ TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
   EXPECT_EQ(Run({"status"}), 1);
 }
 
-TEST_F(ServiceLifeTest, TheShippedProgramServesThisMachineAndNoSimulatedOne) {
+TEST_F(ServiceLifeTest, TheShippedProgramRefusesToSimulateANode) {
   fs::copy_file(Shipped(CSI_PROXY_BINARY), Program(), fs::copy_options::overwrite_existing);
   EXPECT_EQ(Execute({Program().string(), "--host=simulated"}), 2);
   EXPECT_THAT(said_, HasSubstr("--host=simulated: this program has no simulated node: run "
@@ -160,7 +160,7 @@ TEST_F(ServiceLifeTest, TheShippedProgramServesThisMachineAndNoSimulatedOne) {
   EXPECT_THAT(Log(), HasSubstr("pipes for the Windows node"));
 }
 
-TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
+TEST_F(ServiceLifeTest, RunningCallsFinishIfTheServiceStops) {
   InstallAndStart();
   const disk::v1::Client client(Connect({.mode = Mode::kRemote}).value());
   std::atomic<bool> stop = false;
@@ -197,7 +197,7 @@ TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
   EXPECT_EQ(lost, 0);
 }
 
-TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
+TEST_F(ServiceLifeTest, AnUpgradeServesOrIsRolledBack) {
   InstallAndStart();
   const fs::path next = directory_ / "next.exe";
   // Windows ignores the appended bytes.
@@ -221,7 +221,7 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   EXPECT_TRUE(Call().ok());
 }
 
-TEST_F(ServiceLifeTest, AFolderThatOthersMayWriteToIsRefusedUntilItIsRepaired) {
+TEST_F(ServiceLifeTest, InstallRefusesAFolderThatOthersMayWriteToUntilRepaired) {
   SetAccess(directory_, L"D:(A;;FA;;;WD)");
   EXPECT_EQ(Run({"install", "--binary", Program().string()}), 1);
   EXPECT_THAT(said_, HasSubstr("is not a safe place for a service that runs as SYSTEM: Everyone "
@@ -232,7 +232,7 @@ TEST_F(ServiceLifeTest, AFolderThatOthersMayWriteToIsRefusedUntilItIsRepaired) {
 }
 
 // A user can create such a hard link while the folder lets users add files.
-TEST_F(ServiceLifeTest, ALogWithASecondNameIsRefusedThoughTheFolderIsRepaired) {
+TEST_F(ServiceLifeTest, InstallRefusesALogWithAHardLinkEvenAfterARepair) {
   std::ofstream(base_ / "precious") << "precious";
   ASSERT_TRUE(
       CreateHardLinkW((directory_ / "x.1.log").c_str(), (base_ / "precious").c_str(), nullptr));
@@ -248,7 +248,7 @@ TEST_F(ServiceLifeTest, ALogWithASecondNameIsRefusedThoughTheFolderIsRepaired) {
   EXPECT_EQ(Run(install), 0) << said_;
 }
 
-TEST_F(ServiceLifeTest, ProgramsAreNotPutIntoAFolderThatOthersMayChange) {
+TEST_F(ServiceLifeTest, InstallPutsNoProgramsIntoAFolderThatOthersMayChange) {
   const fs::path installer = directory_ / "csi-proxy-service.exe", place = base_ / "place";
   fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), installer);
   fs::create_directories(place);
@@ -263,7 +263,7 @@ TEST_F(ServiceLifeTest, ProgramsAreNotPutIntoAFolderThatOthersMayChange) {
   EXPECT_EQ(Execute({installer.string(), "install", "--directory", directory_.string()}), 2);
 }
 
-TEST_F(ServiceLifeTest, TheEventSourceComesAndGoesWithTheService) {
+TEST_F(ServiceLifeTest, InstallRegistersTheEventSourceAndUninstallRemovesIt) {
   const std::vector<std::string> query = {
       "reg.exe", "query",
       R"(HKLM\SYSTEM\CurrentControlSet\Services\EventLog\Application\csi-proxy)"};
@@ -277,7 +277,7 @@ TEST_F(ServiceLifeTest, TheEventSourceComesAndGoesWithTheService) {
 
 // Started by its bare name from PATH, the installer must search its own folder, not the current
 // directory.
-TEST_F(ServiceLifeTest, TheInstallerLooksForTheProgramBesideItself) {
+TEST_F(ServiceLifeTest, TheInstallerSearchesForTheProgramInItsOwnFolder) {
   fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), directory_ / "csi-proxy-service.exe");
   const std::wstring path = directory_.wstring();
   wchar_t before[32768] = L"";
@@ -325,7 +325,7 @@ TEST_F(ServiceLifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
 
 // Wine 8's manager does not notice the end of a process that it did not ask to end, so the
 // installer waits here in vain for the state. Tests with a manager in memory cover that wait.
-TEST_F(ServiceLifeTest, AProgramThatDoesNotStopIsEnded) {
+TEST_F(ServiceLifeTest, UninstallKillsAProgramThatDoesNotStop) {
   const std::vector<std::string> named = {"--name=unstoppable", "--timeout=2s"};
   const auto run = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), named.begin(), named.end());
@@ -348,7 +348,7 @@ TEST_F(ServiceLifeTest, AProgramThatDoesNotStopIsEnded) {
   EXPECT_EQ(WaitForSingleObject(process.get(), 5'000), DWORD{WAIT_OBJECT_0});
 }
 
-TEST_F(ServiceLifeTest, AServiceThatCannotStartSaysWhy) {
+TEST_F(ServiceLifeTest, TheErrorSaysWhyAServiceCannotStart) {
   EXPECT_EQ(Run({"install", "--binary", Program().string(), "--", "--no-such-flag"}), 2);
   EXPECT_THAT(said_, HasSubstr("--no-such-flag"));
   ASSERT_EQ(Execute({"sc.exe", "create", "csiproxy",
@@ -362,7 +362,7 @@ TEST_F(ServiceLifeTest, AServiceThatCannotStartSaysWhy) {
 
 // Installs the service as the README of the Go service says, under the other name that bootstraps
 // use.
-TEST_F(ServiceLifeTest, AServiceMadeByHandRunsAndIsTakenOver) {
+TEST_F(ServiceLifeTest, InstallTakesOverAServiceThatWasCreatedByHand) {
   const std::string log = LogPath();
   ASSERT_EQ(
       Execute({"sc.exe", "create", "csiproxy",

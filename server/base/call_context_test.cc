@@ -8,7 +8,7 @@
 namespace csi_proxy {
 namespace {
 
-TEST(CallContextTest, WithoutLimitsGoesOnForever) {
+TEST(CallContextTest, AContextWithoutLimitsNeverEnds) {
   const CallContext context;
   EXPECT_TRUE(context.Check().ok());
   EXPECT_FALSE(context.cancellable());
@@ -16,7 +16,7 @@ TEST(CallContextTest, WithoutLimitsGoesOnForever) {
   EXPECT_EQ(context.peer().process_id, 0);
 }
 
-TEST(CallContextTest, ThePastDeadlineEndsIt) {
+TEST(CallContextTest, ADeadlineInThePastHasEndedTheCall) {
   const CallContext context(absl::Now() - absl::Seconds(1), nullptr, nullptr);
   EXPECT_EQ(context.Check(), absl::DeadlineExceededError("the call's deadline has passed"));
 }
@@ -28,7 +28,7 @@ TEST(CallContextTest, ASleepEndsAtTheDeadline) {
   EXPECT_LT(absl::Now() - start, absl::Minutes(1));
 }
 
-TEST(CallContextTest, ASleepEndsWhenTheCallerGoes) {
+TEST(CallContextTest, ACancellationEndsASleep) {
   absl::Notification gone;
   const CallContext context(absl::InfiniteFuture(), &gone, nullptr);
   std::thread caller([&] {
@@ -41,7 +41,7 @@ TEST(CallContextTest, ASleepEndsWhenTheCallerGoes) {
   EXPECT_EQ(context.Check(), absl::CancelledError("the caller cancelled the call or disconnected"));
 }
 
-TEST(CallContextTest, TheOutermostWaitYieldsTheSlotOfTheCall) {
+TEST(CallContextTest, OnlyTheOutermostWaitYieldsTheCallsSlot) {
   struct Slot final : SlotHolder {
     void Lend() override { ++yields; }
     void Reclaim() override { ++reclaims; }
@@ -62,7 +62,7 @@ TEST(CallContextTest, TheOutermostWaitYieldsTheSlotOfTheCall) {
   const YieldSlot without(CallContext{});
 }
 
-TEST(CallContextTest, ATimeoutNeverExtends) {
+TEST(CallContextTest, ATimeoutNeverExtendsTheDeadline) {
   const SteadyTime deadline = SteadyTime::Now() + absl::Seconds(1);
   const Peer peer{.process_id = 7, .image_path = "x"};
   const CallContext context(deadline, nullptr, &peer);
@@ -73,7 +73,7 @@ TEST(CallContextTest, ATimeoutNeverExtends) {
 
 constexpr char kTraceparent[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-TEST(CallContextTest, CopiesKeepTheTrace) {
+TEST(CallContextTest, DerivedContextsKeepTheTrace) {
   const CallContext traced = CallContext().Traced(kTraceparent);
   for (const CallContext& context :
        {traced, traced.From(nullptr, "p"), traced.With(nullptr), traced.WithTimeout(absl::Hours(1)),
@@ -84,7 +84,7 @@ TEST(CallContextTest, CopiesKeepTheTrace) {
   EXPECT_EQ(CallContext().trace(), "");
 }
 
-TEST(CallContextTest, ATraceparentThatIsNotValidIsIgnored) {
+TEST(CallContextTest, AnInvalidTraceparentIsIgnored) {
   const std::string valid = kTraceparent;
   const auto with = [&](size_t at, const std::string& text) {
     return std::string(valid).replace(at, text.size(), text);

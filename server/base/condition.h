@@ -1,10 +1,10 @@
 // A mutex, its scoped lock and a condition variable, annotated for clang's thread safety analysis
-// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html), which scripts/lint.sh runs.
+// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html) in scripts/lint.sh.
 //
-// On POSIX they are the standard library's, because ThreadSanitizer does not see the locks of an
-// Abseil that was built without it. On Windows they are Windows' own, which wait in user space
-// (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks), because MinGW's
-// make a system call for each use.
+// On POSIX they wrap the standard library's, because ThreadSanitizer does not see the locks of an
+// Abseil that was built without it. On Windows they wrap Windows' own, because these wait in user
+// space (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks), while
+// MinGW's make a system call for each use.
 #pragma once
 
 #include <algorithm>
@@ -54,8 +54,9 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mutex_;
 };
 
-// A wait releases the mutex and may end early. REQUIRES: the caller waits in a loop that checks its
-// condition. There is no wait with a predicate, because clang analyses a lambda without the mutex.
+// A wait releases the mutex and may end without a notification. REQUIRES: the caller waits in a
+// loop that checks its condition. There is no wait with a predicate, because clang's analysis does
+// not know that a lambda is called with the mutex held.
 class Condition {
  public:
   void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

@@ -1,5 +1,5 @@
-// Counts the cases in which Windows did not behave as expected and the service used another way.
-// The counts of a node show which expectations fail there; server/host/doubts.md describes each.
+// Counts the cases in which Windows did not behave as expected and the service used another way. A
+// node's counts show the expectations that fail there; server/host/doubts.md describes each.
 #pragma once
 
 #include <array>

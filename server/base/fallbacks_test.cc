@@ -11,7 +11,7 @@
 namespace csi_proxy {
 namespace {
 
-TEST(FallbacksTest, EachIsCountedForItself) {
+TEST(FallbacksTest, EachFallbackHasItsOwnCounter) {
   for (const FallbackFacts& facts : kFallbacks) {
     std::vector<uint64_t> before;
     for (const FallbackFacts& other : kFallbacks) before.push_back(FallbackCount(other.fallback));
@@ -23,12 +23,12 @@ TEST(FallbacksTest, EachIsCountedForItself) {
   }
 }
 
-TEST(FallbacksTest, NamesDiffer) {
+TEST(FallbacksTest, EachFallbackHasADifferentName) {
   std::set<std::string> names;
   for (const FallbackFacts& facts : kFallbacks) EXPECT_TRUE(names.insert(facts.name).second);
 }
 
-TEST(FallbacksTest, TheObserverIsToldUntilThereIsAnother) {
+TEST(FallbacksTest, OnlyTheCurrentObserverIsNotified) {
   std::vector<std::pair<std::string, std::string>> told;
   ObserveFallbacks([&](const FallbackFacts& facts, absl::string_view why) {
     told.emplace_back(facts.name, std::string(why));
@@ -40,7 +40,7 @@ TEST(FallbacksTest, TheObserverIsToldUntilThereIsAnother) {
             (std::vector<std::pair<std::string, std::string>>{{"open-repeated", "error 87"}}));
 }
 
-TEST(FallbacksTest, NoneIsLostWhenManyThreadsCount) {
+TEST(FallbacksTest, ManyThreadsCanCountWithoutALoss) {
   constexpr int kThreads = 4;
   constexpr int kTimes = 1000;
   const uint64_t before = FallbackCount(Fallback::kPlainDeletion);

@@ -1,5 +1,4 @@
-// A limit or switch of the service's command line, as the log, the metrics and csi-proxyctl show
-// it.
+// A limit or switch of the command line, as the log, the metrics and csi-proxyctl show it.
 #pragma once
 
 #include <string>

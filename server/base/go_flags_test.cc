@@ -30,7 +30,7 @@ std::vector<std::string> FlagsOf(const std::vector<std::string>& arguments) {
   return flags;
 }
 
-TEST(ReadGoFlagsTest, Forms) {
+TEST(ReadGoFlagsTest, FlagsAcceptEachFormOfGo) {
   EXPECT_THAT(FlagsOf({"-s", "1", "--s", "2", "-s=3", "--s=4", "--s=", "-s=a=b", "-s", ""}),
               ElementsAre("s=1", "s=2", "s=3", "s=4", "s=", "s=a=b", "s="));
   // A boolean flag never takes the next argument as its value; other flags always do.
@@ -38,7 +38,7 @@ TEST(ReadGoFlagsTest, Forms) {
               ElementsAre("b=true", "b=false", "s=-b", "s=--"));
 }
 
-TEST(ReadGoFlagsTest, StopsAtWhatIsNotAFlag) {
+TEST(ReadGoFlagsTest, ParsingEndsAtTheFirstWordThatIsNotAFlag) {
   for (const std::string stray : {"word", "-", ""}) {
     const absl::StatusOr<GoCommandLine> line = Read({"-b", stray, "--no-such"});
     ASSERT_TRUE(line.ok()) << line.status();
@@ -50,7 +50,7 @@ TEST(ReadGoFlagsTest, StopsAtWhatIsNotAFlag) {
   EXPECT_THAT(IgnoredWords({"word", "-b"}), EndsWith("; ignored: \"word\" \"-b\""));
 }
 
-TEST(ReadGoFlagsTest, Errors) {
+TEST(ReadGoFlagsTest, MalformedAndUnknownFlagsAreErrors) {
   const std::pair<const char*, const char*> cases[] = {
       {"---b", "---b: not the form of a flag"}, {"--=x", "--=x: not the form of a flag"},
       {"-=", "-=: not the form of a flag"},     {"--x", "--x: there is no such flag"},
@@ -65,7 +65,7 @@ TEST(ReadGoFlagsTest, Errors) {
 }
 
 // integration/flags compares random values with Go's.
-TEST(CheckGoValueTest, RefusesByNameOfFlagAndValue) {
+TEST(CheckGoValueTest, TheErrorNamesTheFlagAndTheBadValue) {
   using enum GoFlagKind;
   const struct {
     GoFlagKind kind;
@@ -101,7 +101,7 @@ TEST(CheckGoValueTest, RefusesByNameOfFlagAndValue) {
   }
 }
 
-TEST(ParseGoTest, ReadsTheSpellingsOfGo) {
+TEST(ParseGoTest, ValuesAcceptGosSpellings) {
   for (const char* yes : {"1", "t", "T", "true", "TRUE", "True"}) {
     EXPECT_EQ(ParseGoBool(yes), true) << yes;
   }

@@ -24,8 +24,8 @@ class ReadyEvents {
     return found != lines_.end() ? found->second.events.size() : 0;
   }
 
-  // Appends an event to the line of `tenant`, which is only compared. Events of no tenant have
-  // null.
+  // Appends an event to the line of `tenant`, an address that is only compared. It is null for
+  // events without a tenant.
   void Put(const void* tenant, Event event) {
     const auto [found, is_new] = lines_.try_emplace(tenant);
     Line& line = found->second;
@@ -36,7 +36,7 @@ class ReadyEvents {
     turns_.Append(&line);
   }
 
-  // Takes the oldest event of the tenant whose turn it is. REQUIRES: !empty().
+  // Takes the oldest event of the next tenant in turn. REQUIRES: !empty().
   Event Take() {
     Event taken{};
     turns_.Pass(
@@ -62,9 +62,8 @@ class ReadyEvents {
     is_waking_ = false;
   }
 
-  // Returns true if events wait while a thread sleeps. Then the caller must wake one. Returns false
-  // while such a wake is under way. WakeTaken() says that a thread has taken the wake, even one
-  // that did not sleep.
+  // Returns true if the caller must wake a thread: events wait, a thread sleeps, and no wake is
+  // under way. WakeTaken() ends the wake; a thread that did not sleep may take it, too.
   bool MustWake() { return !empty() && asleep_ > 0 && !std::exchange(is_waking_, true); }
   void WakeTaken() { is_waking_ = false; }
 
@@ -77,7 +76,7 @@ class ReadyEvents {
     Line* next_turn = nullptr;
   };
 
-  // Its elements keep their places.
+  // References to the lines stay valid.
   std::unordered_map<const void*, Line> lines_;
   Turns<Line> turns_;
   size_t size_ = 0;
@@ -85,9 +84,9 @@ class ReadyEvents {
   bool is_waking_ = false;
 };
 
-// Says how many events a thread takes from the system at once. The thread takes one while it waits
-// for most of them: then the system wakes a thread for each. It takes many once they come without a
-// pause, because the system gives turns to connections and not to tenants. Not thread-safe.
+// Says how many events a thread takes from the system in one look. While pauses separate them it
+// takes one, and the system wakes a thread for each. Once they come without a pause it takes many,
+// because the system gives turns to connections and not to tenants. Not thread-safe.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -95,7 +94,7 @@ class Pace {
 
   bool is_fast() const { return in_a_row_ >= kCalm; }
   int most() const { return is_fast() ? kMany : 1; }
-  // Returns true each eighth time. Then the thread looks for events of the system, although others
+  // Returns true each eighth time. Then the thread looks for events of the system, although events
   // wait here.
   bool LooksAgain() { return ++times_ % 8 == 0; }
   // Says that the thread has looked since `begin`, and has found `count` events. A fast thread must

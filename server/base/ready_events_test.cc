@@ -17,7 +17,7 @@ std::vector<std::string> TakeAll(ReadyEvents<std::string>* events) {
   return taken;
 }
 
-TEST(ReadyEventsTest, TenantsHaveTurnsAndEachTenantsEventsStayInOrder) {
+TEST(ReadyEventsTest, TenantsAlternateAndEachTenantsEventsStayInOrder) {
   const int a = 0, b = 0;
   ReadyEvents<std::string> events;
   for (const char* event : {"a1", "a2", "a3"}) events.Put(&a, event);
@@ -32,7 +32,7 @@ TEST(ReadyEventsTest, TenantsHaveTurnsAndEachTenantsEventsStayInOrder) {
   EXPECT_THAT(TakeAll(&events), ElementsAre("a5", "b3"));
 }
 
-TEST(ReadyEventsTest, ASleepingThreadIsWokenOnceForTheEventsThatWait) {
+TEST(ReadyEventsTest, ASleepingThreadIsWokenOnceForAllPendingEvents) {
   ReadyEvents<std::string> events;
   ASSERT_TRUE(events.BeginLook());
   EXPECT_FALSE(events.MustWake()) << "no event waits";

@@ -89,7 +89,7 @@ LongRunLog::~LongRunLog() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Returns the lowest age above `age` at which a run is logged.
+// Returns the lowest age above `age` that gets a line in the log.
 absl::Duration LongRunLog::NextLine(RunKind kind, absl::Duration age) const {
   if (kind == RunKind::kFormat) return absl::Floor(age, age_ / 2) + age_ / 2;
   absl::Duration next = age_;
@@ -102,7 +102,7 @@ void LongRunLog::Watch() {
   absl::Duration wait;
   while (true) {
     const SteadyTime now = SteadyTime::Now();
-    // At most half of `age_`, so that the first line of a run that begins during the wait is in
+    // At most half of `age_`, so that a run that begins during the wait gets its first line in
     // time.
     wait = age_ / 2;
     for (const RunKind kind : {RunKind::kCall, RunKind::kFormat}) {

@@ -1,5 +1,5 @@
 // The rpcs and formats that run in this process, so that a waiting call can name the rpc that it
-// waits for, and what takes long is reported.
+// waits for, and long runs are reported.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace csi_proxy {
 
-// The age from which a call is reported as hanging.
+// A call of this age or more is reported as hanging.
 inline constexpr absl::Duration kLongCall = absl::Minutes(1);
 
 enum class RunKind { kCall, kFormat };
@@ -55,7 +55,7 @@ class RunningCall {
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
 
-  // Returns the rpc that this thread runs; "" for none.
+  // Returns the rpc that this thread runs, or "".
   static const char* OfThisThread();
 
  private:
@@ -70,8 +70,8 @@ class LongRunLog {
   // `calls` gets a line once a call has run for `age`, and again whenever its age has doubled.
   // `formats` gets a line for each half of `age` that a format has run, because Windows does not
   // report progress: MSFT_Volume.Format has no documented way to run as a job
-  // (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume). If the system
-  // starts no more threads, nothing is logged.
+  // (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume). If the system starts
+  // no more threads, there are no lines.
   LongRunLog(LineFunction calls, LineFunction formats, absl::Duration age = kLongCall);
   ~LongRunLog();
   LongRunLog(const LongRunLog&) = delete;

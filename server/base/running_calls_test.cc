@@ -17,7 +17,7 @@ namespace {
 using testing::EndsWith;
 using testing::StartsWith;
 
-TEST(LongRunLogTest, LogsCallsAtDoubledAgesAndFormatsAtEqualIntervals) {
+TEST(LongRunLogTest, CallsAreLoggedAtDoublingAgesAndFormatsAtEqualIntervals) {
   constexpr absl::Duration kAge = absl::Milliseconds(40);
   Mutex mutex;
   std::vector<std::string> calls, formats;

@@ -21,7 +21,7 @@ inline void Wipe(std::string& text) {
 }
 
 // Holds a secret, wipes its memory on destruction, and has neither stream operator nor conversion:
-// only Reveal(), which a review finds easily.
+// only Reveal(), because a review finds it easily.
 class Secret {
  public:
   Secret() = default;

@@ -21,7 +21,7 @@ concept Printable = requires(std::ostream& out, const T& value) {
 static_assert(!Printable<Secret>);
 static_assert(!std::is_convertible_v<Secret, std::string>);
 
-TEST(SecretTest, HoldsComparesAndMoves) {
+TEST(SecretTest, SecretsCanBeCopiedComparedAndMoved) {
   Secret a("correct horse");
   const Secret copy = a;
   EXPECT_EQ(copy, a);
@@ -47,14 +47,14 @@ class SecretMemoryTest : public testing::Test {
   alignas(Secret) std::byte memory_[sizeof(Secret)] = {};
 };
 
-TEST_F(SecretMemoryTest, IsWipedAtTheEnd) {
+TEST_F(SecretMemoryTest, TheDestructorWipesTheSecret) {
   auto* const secret = new (memory_) Secret("correct horse");
   EXPECT_TRUE(HasSecret());
   secret->~Secret();
   EXPECT_FALSE(HasSecret());
 }
 
-TEST_F(SecretMemoryTest, IsWipedWhenItMovesAway) {
+TEST_F(SecretMemoryTest, AMoveWipesTheSource) {
   auto* const secret = new (memory_) Secret("correct horse");
   const Secret moved = std::move(*secret);
   EXPECT_EQ(moved.Reveal(), "correct horse");

@@ -29,7 +29,7 @@
 
 #define CSI_PROXY_JOIN_NAMES_(a, b) a##b
 #define CSI_PROXY_JOIN_NAMES(a, b) CSI_PROXY_JOIN_NAMES_(a, b)
-// NOLINTBEGIN(bugprone-macro-parentheses): declarations take none.
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations take no parentheses.
 #define CSI_PROXY_ASSIGN_OR_RETURN(status_or, lhs, expr)     \
   auto status_or = (expr);                                   \
   if (!status_or.ok()) return std::move(status_or).status(); \

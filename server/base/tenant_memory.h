@@ -45,12 +45,12 @@ class TenantMemory {
     for (const Entry& one : entries_) ++counts[one.tenant];
     const auto most =
         std::ranges::max_element(counts, {}, &std::map<std::string, size_t>::value_type::second);
-    // In a tie the caller's tenant loses, so that it takes nothing from one that has no more.
+    // In a tie the caller's tenant loses, because the other tenant does not have more values.
     const std::string& loser = counts[tenant] == most->second ? tenant : most->first;
     entries_.erase(std::ranges::find(entries_, loser, &Entry::tenant));
   }
 
-  // Forgets the entries for which `is_meant` returns true.
+  // Forgets the entries that `is_meant` accepts.
   template <typename Predicate>
   void Forget(Predicate is_meant) {
     const MutexLock lock(mutex_);
@@ -62,14 +62,14 @@ class TenantMemory {
     Forget([&](const Entry& one) { return one.tenant == tenant && one.key == key; });
   }
 
-  // Returns the value of a tenant and key, or nothing.
+  // Returns the value of a tenant and key, if it is kept.
   std::optional<Value> Find(const std::string& tenant, const Key& key) const {
     const auto found =
         Select([&](const Entry& one) { return one.tenant == tenant && one.key == key; });
     return found.empty() ? std::nullopt : std::optional<Value>(found.front().value);
   }
 
-  // Returns the entries for which `is_meant` returns true, the oldest first.
+  // Returns the entries that `is_meant` accepts, the oldest first.
   template <typename Predicate>
   std::vector<Entry> Select(Predicate is_meant) const {
     const MutexLock lock(mutex_);

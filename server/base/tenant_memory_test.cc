@@ -23,7 +23,7 @@ std::vector<std::string> ValuesOf(const Memory& memory) {
   return values;
 }
 
-TEST(TenantMemoryTest, TheTenantWithTheMostLosesItsOldest) {
+TEST(TenantMemoryTest, AtTheLimitTheLargestTenantLosesItsOldestValue) {
   Memory memory(3);
   memory.Set("honest", 1, "h1");
   for (int i = 1; i <= 9; ++i) memory.Set("greedy", i, std::to_string(i));
@@ -35,7 +35,7 @@ TEST(TenantMemoryTest, TheTenantWithTheMostLosesItsOldest) {
   EXPECT_EQ(memory.Find("greedy", 3), std::nullopt);
 }
 
-TEST(TenantMemoryTest, ATenantReplacesAndForgetsOnlyWhatIsMeant) {
+TEST(TenantMemoryTest, SetReplacesOneKeyAndForgetRemovesOnlyMatches) {
   Memory memory(3);
   memory.Set("one", 1, "a");
   memory.Set("two", 1, "b");
@@ -46,7 +46,7 @@ TEST(TenantMemoryTest, ATenantReplacesAndForgetsOnlyWhatIsMeant) {
   EXPECT_THAT(ValuesOf(memory), ElementsAre("c"));
 }
 
-TEST(TenantMemoryTest, OldValuesAreForgotten) {
+TEST(TenantMemoryTest, ValuesExpire) {
   Memory memory(3, absl::Milliseconds(1));
   memory.Set("one", 1, "a");
   absl::SleepFor(absl::Milliseconds(5));

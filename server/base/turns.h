@@ -1,19 +1,19 @@
-// The order in which tenants get what they share.
+// The order in which tenants use a shared resource.
 #pragma once
 
 #include <type_traits>
 
 namespace csi_proxy {
 
-// A ring of lines, one for each tenant that waits. A line that was served goes behind all others,
-// so a tenant with a long line delays only itself.
+// A ring of lines, one for each tenant that waits. After its turn a line goes to the end of the
+// ring, so a tenant with a long line delays only itself.
 //
-// `Line` has `Line* next_turn` for the ring and `bool waits() const`, which is true while the line
-// has waiters. REQUIRES: a line lives until the ring has dropped it; calls are serialised.
+// `Line` has `Line* next_turn` for the ring and `bool waits() const`, true while the line has
+// waiters. REQUIRES: a line lives until the ring has dropped it; calls are serialised.
 template <typename Line>
 class Turns {
  public:
-  // Puts `line` behind all others. REQUIRES: `line` is not in the ring.
+  // Puts `line` at the end of the ring. REQUIRES: `line` is not in the ring.
   void Append(Line* line) {
     line->next_turn = last_ != nullptr ? last_->next_turn : line;
     if (last_ != nullptr) last_->next_turn = line;
@@ -44,7 +44,7 @@ class Turns {
   }
 
  private:
-  // The line whose turn is last; it is followed by the line whose turn is first.
+  // The last line of the ring; the line with the first turn follows it.
   Line* last_ = nullptr;
 };
 

@@ -13,8 +13,8 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The most bytes of an error's text. A header carries the text percent-encoded, which may triple
-// its length, and clients accept 8 KiB of headers in all
+// The limit of an error's text, in bytes. A header carries the text percent-encoded, which may
+// triple its length, and clients accept 8 KiB of headers in all
 // (github.com/grpc/grpc/blob/v1.51.1/include/grpc/impl/codegen/grpc_types.h, MAX_METADATA_SIZE).
 constexpr size_t kMaxErrorText = 2048;
 
@@ -77,8 +77,8 @@ absl::Status CallWithBytes(
     return absl::InvalidArgumentError(
         absl::StrCat("the request is not a ", message->GetTypeName()));
   }
-  // protobuf takes 64 bytes for an unknown field of two bytes. The shim refuses a call that changes
-  // the node for such a field.
+  // protobuf needs 64 bytes for an unknown field of two bytes. If a call changes the node, the shim
+  // refuses such a field instead.
   if (method.info->reads) DiscardUnknownFields(message.get());
   const std::unique_ptr<google::protobuf::MessageLite> response(method.response().New());
   ABSL_RETURN_IF_ERROR(method.call(api, context, *message, response.get()));

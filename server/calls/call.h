@@ -1,4 +1,4 @@
-// What remote and embedded calls have in common.
+// The common part of remote and embedded calls.
 #pragma once
 
 #include <google/protobuf/io/zero_copy_stream.h>
@@ -13,12 +13,12 @@
 
 namespace csi_proxy::rpc {
 
-// A call from its arrival to its answer. REQUIRES: the arguments of the constructor, and all that
-// `context` points to, outlive this.
+// A call from its arrival to its answer. REQUIRES: the arguments of the constructor, and all
+// objects that `context` points to, outlive this.
 class ServedCall {
  public:
-  // Tells the observers that the call has arrived. Its deadline is that of `context`, but at most
-  // deps.max_call_duration from now.
+  // Reports the call's arrival to the observers. The call's deadline is that of `context`, but at
+  // most deps.max_call_duration from now.
   ServedCall(const Deps& deps, const MethodInfo& method, const CallContext& context);
 
   // The call's context, without a slot.
@@ -28,7 +28,7 @@ class ServedCall {
   absl::Status Run(TaskSlot* slot,
                    absl::FunctionRef<absl::Status(const CallContext&)> function) const;
 
-  // Tells the observers how the call has ended. Returns the status for the caller.
+  // Reports the end of the call to the observers. Returns the status for the caller.
   absl::Status End(const absl::Status& status) const;
 
  private:
@@ -38,18 +38,18 @@ class ServedCall {
   const CallContext context_;
 };
 
-// Returns an error as its caller gets it: code and text alone. A text of more than 2 KiB loses its
-// middle, because its beginning names the field and its end the reason.
+// Returns the error for its caller: only code and text. Cuts the middle out of a text of more than
+// 2 KiB, because the beginning names the field and the end the reason.
 absl::Status StatusForCaller(const absl::Status& error);
 
 // Runs a call of this process on this thread, with a slot of calls->executor, and returns its
-// status for the caller. Calls `function` at once if `calls` is null.
+// status for the caller. If `calls` is null, only calls `function`.
 absl::Status RunAt(const Deps* calls, const MethodInfo& method, const CallContext& context,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);
 
-// Calls a method with the message in `request`, and passes the response to `write`. Overwrites the
-// message if it may hold a secret. Returns INVALID_ARGUMENT if `request` is null or not a message
-// of the method's type.
+// Calls a method with the message in `request`, and passes the response to `write`. Wipes the
+// message if the method's requests may hold secrets. Returns INVALID_ARGUMENT if `request` is null
+// or not a message of the method's type.
 absl::Status CallWithBytes(
     const UnaryMethod& method, void* api, const CallContext& context,
     google::protobuf::io::ZeroCopyInputStream* request,

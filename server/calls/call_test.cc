@@ -47,7 +47,7 @@ class EmbeddedCallTest : public testing::Test {
   Deps deps_{.executor = &executor_, .observers = {&recorder_}, .own_process = OwnProcess()};
 };
 
-TEST_F(EmbeddedCallTest, RunsOnTheCallersThreadAndTellsObservers) {
+TEST_F(EmbeddedCallTest, AnEmbeddedCallRunsOnTheCallersThreadAndNotifiesObservers) {
   deps_.max_call_duration = absl::Seconds(5);
   std::thread::id ran;
   const absl::Status status = RunAt(&deps_, kMethod, CallContext(), [&](const CallContext& call) {
@@ -60,7 +60,7 @@ TEST_F(EmbeddedCallTest, RunsOnTheCallersThreadAndTellsObservers) {
       EXPECT_TRUE(RunAt(&deps_, kMethod, CallContext(), nothing).ok());
     });
     while (executor_.queued() == 0) std::this_thread::yield();
-    // The other call gets the slot that this call yields, and runs on its own thread.
+    // The other call, on its own thread, gets the slot that this call yields.
     const YieldSlot yielded(call);
     other.join();
     absl::Status error = absl::NotFoundError("no such volume");
@@ -74,7 +74,7 @@ TEST_F(EmbeddedCallTest, RunsOnTheCallersThreadAndTellsObservers) {
                                            "MountVolume OK", "MountVolume NOT_FOUND with payload"));
 }
 
-TEST_F(EmbeddedCallTest, DoesNotRunACallThatHasEnded) {
+TEST_F(EmbeddedCallTest, ACancelledOrExpiredCallDoesNotRun) {
   absl::Notification cancelled;
   cancelled.Notify();
   const auto never = [](const CallContext&) { return absl::InternalError("ran"); };

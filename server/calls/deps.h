@@ -22,11 +22,11 @@
 
 namespace csi_proxy::rpc {
 
-// The resources of which a client may have only a share.
+// The resources that have a limit for each client.
 enum class Limit { kConnections, kCalls };
 inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
 
-// The most executors of one process.
+// The maximum of executors in one process.
 inline constexpr size_t kMaxExecutors = 8;
 
 // Observes every call. Thread-safe; called on the thread that ran the call, so it must be quick.
@@ -34,16 +34,16 @@ class CallObserver {
  public:
   virtual ~CallObserver() = default;
   virtual void OnStart(const MethodInfo& /*method*/) {}
-  // Reports a call that has ended. `call` gives its client and trace. `duration` counts from the
+  // Reports a call that has ended. `call` contains its client and trace. `duration` counts from the
   // call's arrival, including the queue.
   virtual void OnDone(const MethodInfo& method, const CallContext& call, const absl::Status& status,
                       absl::Duration duration) = 0;
-  // Reports a client that has used its share and wants more, for the `times`th time.
+  // Reports, for the `times`th time, a client that wants more than its part.
   virtual void OnLimit(const Peer& /*peer*/, Limit /*limit*/, uint64_t /*times*/) {}
 };
 
-// Counts the calls under way. A stop shuts the gate, so that no more calls enter, and waits for the
-// rest. Thread-safe.
+// Counts the calls under way. A stop shuts the gate, so that new calls are refused, and waits for
+// the calls inside. Thread-safe.
 class CallGate {
  public:
   // Returns false if the gate is shut. After true the caller must call Leave().
@@ -53,13 +53,13 @@ class CallGate {
     return false;
   }
   void Leave() {
-    // Only a shut gate has a waiter to wake.
+    // Only a shut gate has a waiter.
     if (state_.fetch_sub(1) != (kShut | 1)) return;
     const MutexLock lock(mutex_);
     emptied_.NotifyAll();
   }
   void Shut() { state_.fetch_or(kShut); }
-  // Returns true if all calls have left by `deadline`. REQUIRES: Shut() was called.
+  // Waits until all calls have left. Returns false at `deadline`. REQUIRES: Shut() was called.
   bool AwaitEmpty(SteadyTime deadline) {
     const MutexLock lock(mutex_);
     while (state_.load() != kShut && emptied_.WaitUntil(mutex_, deadline)) {
@@ -70,7 +70,7 @@ class CallGate {
  private:
   static constexpr uint64_t kShut = uint64_t{1} << 63;
 
-  // The number of calls inside, plus kShut once the gate is shut.
+  // The number of calls inside, plus kShut if the gate is shut.
   std::atomic<uint64_t> state_ = 0;
   Mutex mutex_;
   Condition emptied_;
@@ -81,12 +81,12 @@ struct Deps {
   Executor* executor = nullptr;
   size_t executor_index = 0;  // of `executor`, in Tenant::queues
   std::vector<CallObserver*> observers = {};
-  // The longest time of a call, even if its own deadline is later.
+  // The limit of a call's duration, even if its own deadline is later.
   absl::Duration max_call_duration = absl::InfiniteDuration();
   // The caller of embedded calls.
   Peer own_process = {};
 
-  // For remote calls; then not null.
+  // Not null for remote calls, unused for embedded ones.
   InlineCalls* inline_calls = nullptr;
   CallGate* gate = nullptr;
 };

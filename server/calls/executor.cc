@@ -10,12 +10,12 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The idle threads that are kept. A further one ends when no moment of kSurplusThread has needed
-// all threads.
+// The number of idle threads that are kept. A further one ends if some thread was idle throughout
+// the last kSurplusThread.
 constexpr size_t kIdleThreads = 1;
 constexpr std::chrono::milliseconds kSurplusThread{1000};
 
-// The interval at which callers that wait look for a cancellation, because it does not wake them.
+// The interval at which waiting callers check for a cancellation, because it does not wake them.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace
@@ -77,7 +77,7 @@ class Executor::Slot final : public TaskSlot {
   const std::shared_ptr<TenantQueue> queue_;
 };
 
-// Stands for a thread that waits for a slot. Never run.
+// Represents a thread that waits for a slot. Never run.
 class Executor::Waiter final : public Task {
  public:
   Waiter(std::shared_ptr<TenantQueue> queue, bool has_begun) {
@@ -93,7 +93,7 @@ class Executor::Waiter final : public Task {
 
 void Executor::Slot::Reclaim() {
   const MutexLock lock(executor_->mutex_);
-  // Every waiter is over its limit, else it would run; so this task need not queue.
+  // Every waiter is over its limit, or it would run. This task is not, so it need not queue.
   if (executor_->MayRun(*queue_)) {
     executor_->Count(*queue_, &TenantQueue::running_, 1);
     return;
@@ -116,8 +116,8 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns true if `queue` may take one more of `capacity`. `taken` selects the field that counts
-// what a queue has taken. `reserves` keeps a part for queues that have taken nothing.
+// Returns true if `queue` may take one more of `capacity`. `taken` selects the field with the
+// number that a queue has taken. If `reserves`, keeps ReservedOf() for queues without any.
 bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
                        bool reserves) {
   const size_t percent = limits_.client_share;
@@ -154,7 +154,7 @@ void Executor::Enqueue(TenantQueue& queue, Task* task) {
   if (!task->has_begun_) Count(queue, &TenantQueue::queued_, 1);
 }
 
-// Takes the first task of `queue` that may run; null if none may.
+// Takes the first task of `queue` that may run. Returns null if no task may.
 Task* Executor::TakeFrom(TenantQueue& queue) {
   if (!MayRun(queue)) return nullptr;
   if (!queue.reclaims_.empty()) return queue.reclaims_.TakeFirst();
@@ -162,14 +162,14 @@ Task* Executor::TakeFrom(TenantQueue& queue) {
   return queue.waiting_.first()->has_thread_ || HasThread() ? queue.waiting_.TakeFirst() : nullptr;
 }
 
-// Takes the first task that may run, by turns among the tenants; null if none may.
+// Takes the first task that may run, by turns among the tenants. Returns null if no task may.
 Task* Executor::TakeNext() {
   const auto take = [this](TenantQueue& queue)
                         ABSL_NO_THREAD_SAFETY_ANALYSIS { return TakeFrom(queue); };
   return turns_.Pass(take, [](TenantQueue*) {});
 }
 
-// Returns true if one more ready task has a thread; starts a thread if necessary.
+// Returns true if one more ready task can have a thread. Starts a thread if necessary.
 bool Executor::HasThread() {
   // An idle thread that has been woken but has not run yet still counts as idle.
   if (ready_count_ < idle_) return true;
@@ -181,7 +181,7 @@ bool Executor::HasThread() {
   return true;
 }
 
-// Gives `task` a slot. Returns true if the pool must run it.
+// Gives `task` a slot. Returns true if a thread of the pool must run it.
 bool Executor::Begin(Task* task) {
   if (task->has_begun_) {
     Count(*task->queue_, &TenantQueue::running_, 1);
@@ -199,7 +199,7 @@ bool Executor::Begin(Task* task) {
   return true;
 }
 
-// Returns RESOURCE_EXHAUSTED if `queue` has no place left for a task.
+// Returns RESOURCE_EXHAUSTED if `queue` has no place for a further task.
 absl::Status Executor::CheckPlace(const TenantQueue& queue, bool* client_is_at_limit) {
   const size_t capacity = limits_.max_queued;
   if (all_.queued_ < capacity &&
@@ -218,14 +218,18 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
                               bool* client_is_at_limit) {
   if (client_is_at_limit != nullptr) *client_is_at_limit = false;
   if (queue == nullptr) queue = unknown_;
+  size_t started = 1;
   {
     const MutexLock lock(mutex_);
     TenantQueue& own_queue = *queue;
-    // Every waiter is over its limit, else it would run; so a task within its limits goes ahead.
+    // Every waiter is over its limit, or it would run. A task within its limits goes ahead of them.
     const bool may_begin = MayBegin(own_queue);
+    // Waiters that are within their limits lack a thread only.
+    const bool lacked_threads = !no_thread_.ok();
     if (may_begin && HasThread()) {
       task->queue_ = std::move(queue);
       Begin(task);
+      if (lacked_threads) started += StartWaiting();
     } else {
       if (may_begin && threads_.empty()) return no_thread_;
       ABSL_RETURN_IF_ERROR(CheckPlace(own_queue, client_is_at_limit));
@@ -234,11 +238,11 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
       return absl::OkStatus();
     }
   }
-  work_arrived_.NotifyOne();
+  for (; started > 0; --started) work_arrived_.NotifyOne();
   return absl::OkStatus();
 }
 
-// Gives slots to waiters within their limits. Returns the number of tasks that the pool must run.
+// Gives slots to waiters within their limits. Returns the number of tasks for threads of the pool.
 size_t Executor::StartWaiting() {
   size_t started = 0;
   while (all_.running_ < limits_.max_threads) {
@@ -302,12 +306,12 @@ absl::Status Executor::AwaitSlot(const CallContext& context,
   if (waiter.has_slot) return absl::OkStatus();
   queue->waiting_.Remove(&waiter);
   Count(*queue, &TenantQueue::queued_, -1);
-  // The ring must drop the queue if it has no waiters left.
+  // Makes the ring drop the queue if its last waiter has left.
   turns_.Pass([](TenantQueue&) -> Task* { return nullptr; }, [](TenantQueue*) {});
   return status;
 }
 
-// Runs a task that has begun on this thread, and ends it.
+// Runs a begun task on this thread, and ends it.
 void Executor::RunWithSlot(std::shared_ptr<TenantQueue> queue,
                            absl::FunctionRef<void(TaskSlot*)> run) {
   Slot slot(this, std::move(queue));
@@ -342,6 +346,7 @@ void Executor::RunReady() {
   mutex_.Unlock();
   task->Run(&slot);
   mutex_.Lock();
+  if (idle_ == 0) needed_at_ = std::chrono::steady_clock::now();
   ++idle_;
   // This thread takes one of the started tasks.
   for (size_t started = End(slot.queue()); started > 1; --started) work_arrived_.NotifyOne();
@@ -353,8 +358,8 @@ bool Executor::MayEndThread() {
   return idle_ > kIdleThreads && std::chrono::steady_clock::now() - needed_at_ >= kSurplusThread;
 }
 
-// Takes this thread off the list. Returns the thread that ended before, which the caller must join
-// without the lock.
+// Removes this thread from the list. Returns the thread that ended before it. The caller must join
+// that thread without the lock.
 std::thread Executor::EndThread() {
   --idle_;
   const auto self = std::find_if(threads_.begin(), threads_.end(), [](const std::thread& thread) {
@@ -388,7 +393,6 @@ std::thread Executor::RunTasks() {
       }
     }
     --idle_;
-    if (idle_ == 0) needed_at_ = std::chrono::steady_clock::now();
     if (ready_.empty()) return {};
     RunReady();
   }

@@ -1,5 +1,5 @@
-// Runs calls in a bounded pool of threads with a bounded queue, so that the threads that move bytes
-// do not all wait for a disk, and a flood of calls is refused instead of piling up.
+// Runs calls in a bounded pool of threads with a bounded queue, so that not all threads that move
+// bytes wait for a disk, and a flood of calls is refused instead of piling up.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class TaskSlot : public SlotHolder {
   bool has_waited_ = false;
 };
 
-// A piece of work. Intrusive, so that queueing allocates nothing.
+// A piece of work. Intrusive, so that queueing does not allocate memory.
 class Task {
  public:
   // Runs once, with a slot, on a thread of the pool. May delete the task.
@@ -46,12 +46,12 @@ class Task {
   friend class TaskList;
   Task* next_ = nullptr;
   std::shared_ptr<TenantQueue> queue_;
-  // Stands for a thread that waits for a slot, to begin a task or to go on with one.
+  // True for a thread that waits for a slot, to begin a task or to go on with one.
   bool has_thread_ = false;
   bool has_begun_ = false;
 };
 
-// Tasks in order. Guarded by their executor.
+// A first-in-first-out list of tasks. Guarded by their executor.
 class TaskList {
  public:
   bool empty() const { return head_ == nullptr; }
@@ -73,8 +73,8 @@ class TenantQueue {
   TenantQueue(const TenantQueue&) = delete;
   TenantQueue& operator=(const TenantQueue&) = delete;
 
-  // Counts in `*blocked` how many tasks of this queue have begun beyond its executor's number of
-  // slots. A tenant's queues at all executors share the count. REQUIRES: no task has been added.
+  // Counts in `*blocked` the begun tasks of this queue beyond its executor's number of slots. A
+  // tenant's queues at all executors share the count. REQUIRES: no task has been added.
   void CountBlocked(std::atomic<size_t>* blocked) { blocked_ = blocked; }
 
  private:
@@ -83,10 +83,10 @@ class TenantQueue {
   bool waits() const { return !reclaims_.empty() || !waiting_.empty(); }
 
   std::atomic<size_t>* blocked_ = nullptr;
-  // The fields below are the executor's and guarded by its lock.
+  // The executor owns the fields below; its lock guards them.
   size_t queued_ = 0;
   size_t running_ = 0;
-  // Tasks that run, and tasks that have begun and wait without a slot.
+  // The running and the blocked tasks.
   size_t begun_ = 0;
   // The waiters for a slot; reclaims go first.
   TaskList reclaims_;
@@ -94,37 +94,38 @@ class TenantQueue {
   TenantQueue* next_turn = nullptr;
 };
 
-// Returns the status of a call that is refused because `queued` calls wait, `own` of its tenant.
+// Returns the status of a refused call: `queued` calls wait, of these `own` of its tenant.
 absl::Status TooManyCalls(size_t queued, size_t own);
-// Returns the status of a call that is refused because its tenant, which may have `most` calls that
-// wait, has `own`.
+// Returns the status of a refused call: `own` of its tenant wait, and `most` is the limit.
 absl::Status TooManyCallsOfClient(size_t own, size_t most);
 
-// Starts threads when needed, keeps an idle one, and ends others after a second. Thread-safe.
+// Starts threads when needed, keeps an idle one, and ends surplus ones after a second. Thread-safe.
 //
-// A task runs with a slot. While it waits (YieldSlot) it keeps its thread, but its slot serves
-// other tasks. Each tenant has a limit of slots, which leaves processors to others, and a limit of
-// begun tasks, which leaves threads and memory to others. A task begins only within both limits, so
-// a begun task may yield its slot at any time. A task that wants its slot back waits only for tasks
-// that hold slots, and these work without waiting.
+// A task is  it has             it counts as
+// waiting    not begun          queued
+// running    a slot, a thread   running, begun
+// blocked    a thread           begun: it has yielded its slot (YieldSlot) to another task
+//
+// A limit of slots for each tenant leaves processors to other tenants; a limit of begun tasks
+// leaves them threads and memory. A task begins only within both limits, so a begun task may yield
+// its slot at any time. To get a slot back, a blocked task waits only for running tasks.
 //
 // Scheduling is round robin between tenants, so a long queue delays only its own tenant. Running
-// tasks are never interrupted, so a task may also wait while a slot is reserved for a tenant that
-// has none.
+// tasks are never interrupted, so a task may also wait while a slot is reserved for another tenant.
 class Executor {
  public:
   struct Limits {
     // The number of slots.
     size_t max_threads;
-    // The most tasks that may wait to begin.
+    // The maximum of waiting tasks.
     size_t max_queued;
-    // The percentage of tenant_part.h, for slots, queue places and begun tasks.
+    // The percentage for tenant_part.h, for slots, queue places and begun tasks.
     size_t client_share = 100;
-    // The most begun tasks beyond the slots. Each waits on a thread of its own.
+    // The maximum of begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
-    // The most such tasks of one tenant at all executors together (TenantQueue). Executors do not
-    // wake each other, so a task over this limit waits until a task ends or yields its slot at the
-    // same executor.
+    // The maximum of such tasks of one tenant, over all executors (TenantQueue). Executors do not
+    // wake each other, so a task over this limit waits until a task at its own executor ends or
+    // yields its slot.
     size_t max_blocked_of_tenant = std::numeric_limits<size_t>::max();
   };
 
@@ -134,23 +135,22 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Adds `task` to `queue`, or to the queue of unknown tenants if null. Returns
-  // RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait or there is no thread. Sets
-  // `*client_is_at_limit`, if not null, to true if the reason is the limit of the tenant, else to
+  // Adds `task` to `queue`, or to the queue of unknown tenants if null. Returns RESOURCE_EXHAUSTED,
+  // without touching `task`, if too many tasks wait or no thread can start. Sets
+  // `*client_is_at_limit`, if not null, to true if the limit of the tenant is the reason, else to
   // false. REQUIRES: `task` lives until it has run.
   absl::Status Submit(Task* task, std::shared_ptr<TenantQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
-  // Waits for a slot, like a task in `queue`, and returns the status of `function`, which runs on
-  // this thread with the slot; the pool lends no thread. Returns Submit()'s RESOURCE_EXHAUSTED, or
-  // CANCELLED or DEADLINE_EXCEEDED if `context` ends while the call waits; then it leaves the
-  // queue.
+  // Waits in `queue` for a slot, then calls `function` with it on this thread, not on one of the
+  // pool, and returns its status. Returns Submit()'s RESOURCE_EXHAUSTED; CANCELLED or
+  // DEADLINE_EXCEEDED if `context` ends while the call waits.
   absl::Status RunHere(const CallContext& context,
                        absl::FunctionRef<absl::Status(TaskSlot*)> function,
                        std::shared_ptr<TenantQueue> queue = nullptr);
 
-  // Runs `task` for `queue` on this thread, or returns false and does not touch it if it would have
-  // to wait. A task that blocks blocks the caller.
+  // Runs `task` for `queue` on this thread. If the task would have to wait, returns false and does
+  // not touch it. A task that blocks blocks the caller.
   bool TryRun(Task* task, std::shared_ptr<TenantQueue> queue = nullptr);
 
   // Returns the number of tasks that have not begun.
@@ -196,18 +196,18 @@ class Executor {
   Condition work_arrived_;
   // The sums of all queues' counts.
   TenantQueue all_ ABSL_GUARDED_BY(mutex_);
-  // The queues that wait.
+  // The queues with waiters.
   Turns<TenantQueue> turns_ ABSL_GUARDED_BY(mutex_);
   // Tasks that have a slot and a thread, or are about to get a thread.
   TaskList ready_ ABSL_GUARDED_BY(mutex_);
   size_t ready_count_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // The error of the last thread that did not start.
+  // The error if the last thread did not start.
   absl::Status no_thread_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   std::thread ended_ ABSL_GUARDED_BY(mutex_);  // the last thread that ended by itself
-  // The last time at which no thread was idle.
+  // The last time without an idle thread.
   std::chrono::steady_clock::time_point needed_at_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -12,7 +12,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Counts down when it runs, then waits for the gate if there is one.
+// Counts down when it runs, then waits for the gate unless it is null.
 struct Job final : Task {
   void Run(TaskSlot*) override {
     started->CountDown();
@@ -30,7 +30,7 @@ struct InlineTask final : Task {
   std::thread::id thread;
 };
 
-TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
+TEST(ExecutorTest, ATaskThatNeedNotWaitRunsOnTheCallersThread) {
   Executor executor({.max_threads = 1, .max_queued = 1});
   InlineTask task;
   for (int i = 0; i < 3; ++i) {
@@ -40,7 +40,7 @@ TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
   }
 }
 
-TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
+TEST(ExecutorTest, ATaskOnTheCallersThreadUsesASlot) {
   absl::Notification gate;
   Countdown running(1), waited(1);
   Job here, waits;
@@ -57,12 +57,12 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   EXPECT_FALSE(executor.TryRun(&refused)) << "another waits";
   EXPECT_EQ(refused.thread, std::thread::id());
   gate.Notify();
-  // When the first task ends, the second has its thread.
+  // The second task gets the first one's thread when the first ends.
   waited.Wait();
   caller.join();
 }
 
-TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
+TEST_F(FairExecutorTest, ClientsTakeTurnsEvenIfOneHasManyTasks) {
   Countdown ended(6);
   Executor executor({.max_threads = 1, .max_queued = 10});
   ASSERT_TRUE(Block(executor, three_).ok());
@@ -77,7 +77,7 @@ TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
   EXPECT_EQ(order_, (std::vector<std::string>{"a1", "b1", "c1", "a2", "a3", "a4"}));
 }
 
-TEST_F(FairExecutorTest, OneClientLeavesThreadsToTheNext) {
+TEST_F(FairExecutorTest, OneClientLeavesSlotsToOtherClients) {
   Executor executor({.max_threads = 4, .max_queued = 10, .client_share = 75});
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(3);
@@ -88,7 +88,7 @@ TEST_F(FairExecutorTest, OneClientLeavesThreadsToTheNext) {
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
+TEST_F(FairExecutorTest, OneClientLeavesQueuePlacesToOtherClients) {
   Executor executor({.max_threads = 1, .max_queued = 4, .client_share = 75});
   bool client_is_at_limit = true;
   for (int i = 0; i < 4; ++i) {
@@ -106,12 +106,12 @@ TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
+TEST_F(FairExecutorTest, AReservedSlotServesOnlyOtherClients) {
   Executor executor({.max_threads = 2, .max_queued = 10, .client_share = 50});
   Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
-  // The other slot is reserved for other clients, and two_ uses it for one task after another.
+  // The other slot is reserved for other clients. two_ uses it for several tasks in turn.
   ASSERT_TRUE(Note(executor, one_, "mine", &mine).ok());
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();
@@ -122,7 +122,7 @@ TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   EXPECT_EQ(order_.back(), "mine");
 }
 
-TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
+TEST_F(FairExecutorTest, DestroyingTheExecutorFirstRunsAllQueuedTasks) {
   Countdown ended(20);
   {
     Executor executor({.max_threads = 4, .max_queued = 100, .client_share = 25});
@@ -134,7 +134,7 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
   EXPECT_EQ(order_.size(), 20u);
 }
 
-TEST_F(FairExecutorTest, RunHereWaitsForItsTurnOrLeavesTheQueue) {
+TEST_F(FairExecutorTest, RunHereWaitsForItsTurnAndLeavesTheQueueIfItsCallEnds) {
   Executor executor({.max_threads = 1, .max_queued = 3});
   ASSERT_TRUE(Block(executor, three_).ok());
   AwaitRunning(1);

@@ -1,4 +1,4 @@
-// For tests of executors.
+// Helpers for tests of executors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 
 namespace csi_proxy::rpc {
 
-// Works like absl::BlockingCounter, which ThreadSanitizer cannot see into if Abseil was built
-// without it. Not a std::latch: libstdc++'s has no futex on Windows, and misses wake-ups there.
+// Works like absl::BlockingCounter, because ThreadSanitizer cannot see into that if Abseil was
+// built without it. Not a std::latch, because libstdc++'s misses wake-ups on Windows.
 class Countdown {
  public:
   explicit Countdown(int left) : left_(left) {}

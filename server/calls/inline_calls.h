@@ -1,4 +1,4 @@
-// The calls that are done on the threads that read connections.
+// Limits the calls that run inline: on the threads that read connections.
 #pragma once
 
 #include <atomic>
@@ -6,14 +6,14 @@
 
 namespace csi_proxy::rpc {
 
-// Bounds the calls that reading threads do themselves: a quick call ends sooner there than on
-// another thread that must be woken. Any call may block, for instance on a dead share, so some
-// thread always goes on reading (leader and followers). Thread-safe.
+// A quick call ends sooner on the thread that has read it than on another that must be woken. But
+// any call may block, for instance on an unreachable share. So the limit leaves at least one thread
+// that reads: the others may run calls (leader and followers). Thread-safe.
 class InlineCalls {
  public:
   explicit InlineCalls(size_t most) : most_(most) {}
 
-  // Returns true if this thread may do a call itself; then the caller must call End().
+  // Returns true if this thread may run a call inline; then the caller must call End().
   bool TryBegin() {
     if (calls_.fetch_add(1) < most_) return true;
     End();

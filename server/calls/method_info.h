@@ -3,7 +3,8 @@
 
 namespace csi_proxy::rpc {
 
-// Names one rpc of one version. Constants of the generated code; the strings are static.
+// The names and properties of one rpc of one version. Constants of the generated code; the strings
+// are static.
 struct MethodInfo {
   const char* group;
   const char* version;
@@ -11,9 +12,9 @@ struct MethodInfo {
   const char* method;
   const char* pipe;  // `csi-proxy-volume-v1`
   const char* path;  // `/v1.Volume/MountVolume`
-  // The rpc changes nothing on the node: NO_SIDE_EFFECTS of the hub's method.
+  // True if the rpc does not change the node: NO_SIDE_EFFECTS of the hub's method.
   bool reads = false;
-  // The request may hold a secret, such as a password.
+  // True if the request may hold a secret, such as a password.
   bool has_secrets = false;
 };
 

@@ -21,7 +21,7 @@ using google::protobuf::UnknownFieldSet;
 constexpr char kFieldPayload[] = "csi-proxy/unknown-field";
 
 void WipeText(const std::string& text) {
-  // The const_cast is needed because the message gives its own text out only for reading.
+  // The const_cast is needed because the message returns its own text only as const.
   Wipe(const_cast<char*>(text.data()), text.size());
 }
 
@@ -45,7 +45,7 @@ absl::Status CheckKnownFields(const Message& request) {
     refused.SetPayload(kFieldPayload, absl::Cord(absl::StrCat(request.GetTypeName(), ".", number)));
     return refused;
   }
-  // Avoids ListFields(), which would allocate for each call.
+  // Avoids ListFields(), because it would allocate for each call.
   const google::protobuf::Descriptor& type = *request.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor* const field = type.field(i);
@@ -83,7 +83,7 @@ void WipeTexts(Message* message) {
 }
 
 void DiscardUnknownFields(Message* message) {
-  // Messages rarely have unknown fields, and looking is cheaper than discarding.
+  // Messages rarely have unknown fields, and the check is cheaper than discarding.
   if (!CheckKnownFields(*message).ok()) message->DiscardUnknownFields();
 }
 

@@ -1,4 +1,4 @@
-// Checks messages for fields that a version does not define, and wipes their texts.
+// Checks messages for fields that a version does not define, and wipes the texts of messages.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -13,23 +13,23 @@ namespace csi_proxy::rpc {
 
 // Returns INVALID_ARGUMENT, with the field's number, if the request or a message within it has a
 // field that this version lacks. A call that changes the node must not do less than the client
-// asked: a client of a fork asks FormatVolume for a file system in a field that no release has, and
-// would get NTFS. Released clients send no such fields.
+// asked: a client of a fork may ask FormatVolume for a file system in a field that is in no
+// release, and would get NTFS. Released clients send no such fields.
 absl::Status CheckKnownFields(const google::protobuf::Message& request);
 
-// Checks a request of `method`. Returns OK if the method only reads: the answer does not need the
-// fields that this version lacks.
+// Checks a request of `method`. Returns OK if the method only reads, because its answer does not
+// need them.
 inline absl::Status CheckKnownFields(const MethodInfo& method,
                                      const google::protobuf::Message& request) {
   return method.reads ? absl::OkStatus() : CheckKnownFields(request);
 }
 
-// Returns the field for which CheckKnownFields() returned the status, such as
-// `v1.FormatVolumeRequest.11`; nullopt for any other status.
+// Returns the field, such as `v1.FormatVolumeRequest.11`, if CheckKnownFields() returned `status`;
+// otherwise nullopt.
 std::optional<std::string> UnknownFieldOf(const absl::Status& status);
 
-// Overwrites every text in the message, and in messages within it, in place. The caller must not
-// use the message afterwards.
+// Overwrites every text of the message and of messages within it, in place. The caller must not use
+// the message afterwards.
 void WipeTexts(google::protobuf::Message* message);
 
 // Frees the unknown fields of the message and of messages within it.

@@ -16,7 +16,7 @@ bool IsZero(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c == '\0'; });
 }
 
-TEST(WipeTextsTest, OverwritesTextsOfEveryKindWhereTheyLie) {
+TEST(WipeTextsTest, WipeTextsOverwritesEveryStringInPlace) {
   google::protobuf::FileDescriptorProto message;
   message.set_name("correct horse battery staple, which is not short");
   message.set_package("short");
@@ -36,7 +36,7 @@ TEST(WipeTextsTest, OverwritesTextsOfEveryKindWhereTheyLie) {
   }
 }
 
-TEST(WipeTextsTest, LeavesTheDefaultsOfOthersAlone) {
+TEST(WipeTextsTest, WipeTextsDoesNotChangeDefaultValues) {
   google::protobuf::FieldOptions empty;
   WipeTexts(&empty);
   google::protobuf::FileDescriptorProto message;
@@ -44,14 +44,14 @@ TEST(WipeTextsTest, LeavesTheDefaultsOfOthersAlone) {
   EXPECT_EQ(message.ByteSizeLong(), 0u);
 }
 
-TEST(WipeTextsTest, ReachesValuesOfMaps) {
+TEST(WipeTextsTest, WipeTextsOverwritesValuesInMaps) {
   google::protobuf::Struct message;
   (*message.mutable_fields())["key"].set_string_value("password");
   WipeTexts(&message);
   for (const auto& [key, value] : message.fields()) EXPECT_TRUE(IsZero(value.string_value()));
 }
 
-TEST(DiscardUnknownFieldsTest, ReachesMessagesWithinMessages) {
+TEST(DiscardUnknownFieldsTest, UnknownFieldsOfNestedMessagesAreDiscarded) {
   google::protobuf::FileDescriptorProto message;
   ASSERT_TRUE(message.ParseFromString("\x0a\x01n\x22\x05\xa2\x06\x02hi\xfb\x01\xfc\x01"));
   ASSERT_EQ(message.message_type(0).unknown_fields().field_count(), 1);
@@ -62,7 +62,7 @@ TEST(DiscardUnknownFieldsTest, ReachesMessagesWithinMessages) {
   EXPECT_EQ(message.name(), "n");
 }
 
-TEST(CheckKnownFieldsTest, NamesTheFieldWhereverItIs) {
+TEST(CheckKnownFieldsTest, TheErrorNamesAnUnknownFieldAtAnyDepth) {
   google::protobuf::FileDescriptorProto message;
   ASSERT_TRUE(message.ParseFromString("\x0a\x01n"));
   EXPECT_TRUE(CheckKnownFields(message).ok());

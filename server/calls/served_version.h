@@ -1,5 +1,5 @@
-// A released version of a group as a table of its methods, so that one implementation, which is
-// independent of the version's types, serves gRPC and callers in this process that pass bytes.
+// A released version of a group as a table of its methods. One implementation, independent of the
+// version's types, serves gRPC and callers in this process that pass bytes.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -33,7 +33,7 @@ struct ServedVersion {
   const char* name;          // `v1`
   const char* service_name;  // `v1.Volume`, the name in the rpc's path
   // Makes the version's Api over `service`. Its calls run as embedded calls of `calls` (RunAt()),
-  // or at once if that is null. REQUIRES: both outlive the Api.
+  // or directly if `calls` is null. REQUIRES: both outlive the Api.
   std::shared_ptr<void> (*open)(Service* service, const Deps* calls);
   absl::Span<const UnaryMethod> methods;
 };

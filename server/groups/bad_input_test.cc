@@ -53,7 +53,7 @@ class BadInputTest : public HandlerTest {
         .status();
   }
 
-  // Paths that may also be a working directory itself.
+  // The fields for paths that may be a working directory itself.
   const std::vector<Field> paths_ = {
       {"path",
        [&](auto& text) { return filesystem_->PathExists(context_, {.path = text}).status(); }},
@@ -73,7 +73,7 @@ class BadInputTest : public HandlerTest {
        [&](auto& text) { return storage_->GetPathStats(context_, {.path = text}).status(); }},
       {"path", [&](auto& text) { return storage_->ListMounts(context_, {.path = text}).status(); }},
   };
-  // Paths that must lie strictly below a working directory.
+  // The fields for paths strictly below a working directory.
   const std::vector<Field> paths_below_ = {
       {"path", [&](auto& text) { return Rmdir(text); }},
       {"path",
@@ -103,7 +103,7 @@ class BadInputTest : public HandlerTest {
   const std::string before_;
 };
 
-TEST_F(BadInputTest, PathsNameTheirField) {
+TEST_F(BadInputTest, AnErrorInAPathNamesTheField) {
   std::vector<Field> all = paths_;
   all.insert(all.end(), paths_below_.begin(), paths_below_.end());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -125,7 +125,7 @@ TEST_F(BadInputTest, PathsNameTheirField) {
   }
 }
 
-TEST_F(BadInputTest, AWorkingDirectoryItselfIsNotForEveryCall) {
+TEST_F(BadInputTest, SomeCallsRefuseAWorkingDirectoryItself) {
   for (const auto& [field, call] : paths_below_) {
     EXPECT_EQ(call(kRoot),
               PermissionDeniedError(absl::StrCat(
@@ -136,7 +136,7 @@ TEST_F(BadInputTest, AWorkingDirectoryItselfIsNotForEveryCall) {
   }
 }
 
-TEST_F(BadInputTest, VolumesAreNamedByTheirIds) {
+TEST_F(BadInputTest, AnErrorInAVolumeIdNamesTheField) {
   const Field fields[] = {
       {"IsVolumeFormatted",
        [&](auto& id) { return volume_->IsVolumeFormatted(context_, {.volume_id = id}).status(); }},
@@ -179,7 +179,7 @@ TEST_F(BadInputTest, VolumesAreNamedByTheirIds) {
   }
 }
 
-TEST_F(BadInputTest, SizesAndFileSystems) {
+TEST_F(BadInputTest, InvalidSizesAndFileSystemsAreRefused) {
   const auto format = [&](const std::string& file_system, uint32_t unit) {
     return volume_
         ->FormatVolume(
@@ -196,7 +196,7 @@ TEST_F(BadInputTest, SizesAndFileSystems) {
             InvalidArgumentError("size_bytes: -1 is negative"));
 }
 
-TEST_F(BadInputTest, TextsHaveTheirLengthsAndLetters) {
+TEST_F(BadInputTest, TextFieldsLimitLengthAndCharacters) {
   const auto map = [&](const std::string& username, const std::string& password) {
     return Map({.remote_path = kShare, .username = username, .password = password});
   };
@@ -210,7 +210,7 @@ TEST_F(BadInputTest, TextsHaveTheirLengthsAndLetters) {
   };
   const struct {
     Field field;
-    // 0 if any length is allowed.
+    // 0 for no limit.
     size_t longest;
     bool may_be_empty = false;
   } rows[] = {
@@ -252,7 +252,7 @@ TEST_F(BadInputTest, TextsHaveTheirLengthsAndLetters) {
             absl::NotFoundError("disk_name: no disk has that page 83 identifier"));
 }
 
-TEST_F(BadInputTest, SharesNameTheirField) {
+TEST_F(BadInputTest, AnErrorInAShareNamesTheField) {
   for (const absl::Status& refused :
        {Map({.remote_path = "data", .username = "u"}),
         storage_
@@ -269,7 +269,7 @@ TEST_F(BadInputTest, SharesNameTheirField) {
             absl::NotFoundError(absl::StrCat(kShare, " is not mapped")));
 }
 
-TEST_F(BadInputTest, PortalsNameTheirFields) {
+TEST_F(BadInputTest, AnErrorInAPortalNamesTheField) {
   using Call = std::function<absl::Status(const iscsi::TargetPortal&)>;
   const Call calls[] = {
       [&](auto& portal) {
@@ -314,8 +314,9 @@ TEST_F(BadInputTest, PortalsNameTheirFields) {
   }
 }
 
-// RFC 3720, sections 3.2.6.1 and 3.2.6.3: at most 223 bytes, of any script, of three kinds.
-TEST_F(BadInputTest, TargetsAreNamedAsTheRfcHasIt) {
+// RFC 3720, sections 3.2.6.1 and 3.2.6.3: names of three kinds (iqn, eui, naa), at most 223 bytes,
+// of any script.
+TEST_F(BadInputTest, TargetNamesMustFollowRfc3720) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5"};
   const Field calls[] = {
       {"ConnectTarget",
@@ -350,7 +351,7 @@ TEST_F(BadInputTest, TargetsAreNamedAsTheRfcHasIt) {
   }
 }
 
-TEST_F(BadInputTest, CredentialsOfTargets) {
+TEST_F(BadInputTest, InvalidCredentialsOfATargetAreRefused) {
   using enum AuthenticationType;
   const std::string secret = "twelve-bytes";
   for (const auto& [username, password] :

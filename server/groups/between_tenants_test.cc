@@ -1,4 +1,4 @@
-// Late changes of Windows, and junctions of a pod, must not harm what another tenant does.
+// Late changes of Windows, and junctions of a pod, must not harm another tenant's work.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -66,9 +66,8 @@ absl::Status Format(Process& process) {
   return process.volume->FormatVolume({}, {.volume_id = kVolume}).status();
 }
 
-// The attacker has the filesystem pipe alone. The victim has partitioned a disk and formats it
-// next.
-TEST(BetweenTenantsTest, AJunctionOfAPodMakesNoNewVolumeLookUsed) {
+// The attacker has only the filesystem pipe. The victim has partitioned a disk and formats it next.
+TEST(BetweenTenantsTest, AJunctionInAPodDoesNotMakeANewVolumeLookUsed) {
   const auto node = Node();
   node->core()->Change([](NodeState& state) { VictimsVolume(state).file_system = ""; });
   Process process(node.get());
@@ -79,8 +78,8 @@ TEST(BetweenTenantsTest, AJunctionOfAPodMakesNoNewVolumeLookUsed) {
   EXPECT_EQ(process.Stage({.number = "1"}).status(), absl::OkStatus());
 }
 
-// The attacker empties its folder of junctions to volumes that do not exist.
-TEST(BetweenTenantsTest, JunctionsOfAPodMakeNoUsedVolumeForgotten) {
+// The attacker's folder contains junctions to volumes that do not exist. The attacker deletes them.
+TEST(BetweenTenantsTest, JunctionsInAPodDoNotMakeTheServiceForgetAUsedVolume) {
   for (const bool attacks : {false, true}) {
     const auto node = Node();
     Process process(node.get());
@@ -94,7 +93,7 @@ TEST(BetweenTenantsTest, JunctionsOfAPodMakeNoUsedVolumeForgotten) {
       const auto files = filesystem::NewFilesystemService(process.deps);
       EXPECT_EQ(files->RmdirContents({}, {.path = Below("pods\\a")}).status(), absl::OkStatus());
     }
-    // The file system is lost, and all places that are looked at read as zero.
+    // The file system is lost, and all places that the service reads are zero.
     node->core()->Change([](NodeState& state) { VictimsVolume(state).file_system = ""; });
     EXPECT_TRUE(absl::IsFailedPrecondition(Format(process))) << attacks;
     EXPECT_TRUE(absl::IsFailedPrecondition(process.Stage({.number = "1"}).status())) << attacks;
@@ -122,8 +121,8 @@ void LetLateChangesEnd() {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
 
-// A disk that was taken offline, for the cloud to detach it, stays offline.
-TEST(BetweenTenantsTest, ALateOnlineDoesNotUndoTheOfflineThatWasAnsweredOk) {
+// A disk that a driver took offline, so that the cloud can detach it, stays offline.
+TEST(BetweenTenantsTest, ALateOnlineCallDoesNotUndoALaterOfflineCall) {
   const auto node = Node();
   node->core()->Change([](NodeState& state) {
     state.disks[1].online = false;
@@ -136,9 +135,9 @@ TEST(BetweenTenantsTest, ALateOnlineDoesNotUndoTheOfflineThatWasAnsweredOk) {
   EXPECT_FALSE(node->Snapshot().disks[1].online);
 }
 
-// Windows may ask for a second Format after the caller has left. An administrator may have prepared
-// the volume by hand by then.
-TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedOnAVolumeThatIsUsedByThen) {
+// Windows may need a second Format after the caller has left. In between, an administrator may have
+// prepared the volume by hand.
+TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedIfTheVolumeIsInUseByThen) {
   enum class ByHand { kNothing, kFormat, kMount };
   for (const ByHand by_hand : {ByHand::kNothing, ByHand::kFormat, ByHand::kMount}) {
     SCOPED_TRACE(static_cast<int>(by_hand));
@@ -169,7 +168,7 @@ TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedOnAVolumeThatIsUsedByThen) {
 }
 
 // The older calls find the disk online, so the driver does not call SetDiskState.
-TEST(BetweenTenantsTest, ALateOfflineTakesNothingFromAMountOfTheOlderCalls) {
+TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls) {
   const auto node = Node();
   node->core()->Change(
       [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.Offline")}; });
@@ -186,9 +185,9 @@ TEST(BetweenTenantsTest, ALateOfflineTakesNothingFromAMountOfTheOlderCalls) {
   EXPECT_TRUE(node->Snapshot().disks[1].online);
 }
 
-// A call can make any removal late by a short deadline. Another process then maps the share with
-// the new password, which the caller does not know.
-TEST(BetweenTenantsTest, TheCredentialsOfAMappingThatWasRemovedLateAreForgotten) {
+// A short deadline makes any removal late. Before the removal another process maps the share with
+// the new password. The caller does not know that password.
+TEST(BetweenTenantsTest, CredentialsAreForgottenIfTheirMappingIsRemovedLate) {
   const auto node = Node();
   Process process(node.get());
   process.deps.bind_smb_credentials = true;
@@ -211,8 +210,8 @@ TEST(BetweenTenantsTest, TheCredentialsOfAMappingThatWasRemovedLateAreForgotten)
   EXPECT_NE(map(), absl::OkStatus());
 }
 
-// The lock of a portal and WMI compare its address without case.
-TEST(BetweenTenantsTest, ALateRemovalTakesNoPortalOfAnotherSpelling) {
+// The lock of a portal and WMI compare its address case-insensitively.
+TEST(BetweenTenantsTest, ALateRemovalKeepsThePortalThatWasAddedInAnotherCase) {
   for (const char* const spelling : {"array.example", "ARRAY.example"}) {
     SCOPED_TRACE(spelling);
     const auto node = Node();
@@ -233,9 +232,8 @@ TEST(BetweenTenantsTest, ALateRemovalTakesNoPortalOfAnotherSpelling) {
   }
 }
 
-// UnstageTarget holds the locks of a session's disks until its call ends. The session may end
-// later.
-TEST(BetweenTenantsTest, ALateLogoutTakesNoDiskThatStageVolumeHasMounted) {
+// UnstageTarget holds the locks of a session's disks until it returns. The session may end later.
+TEST(BetweenTenantsTest, ALateLogoutDoesNotRemoveADiskThatStageVolumeMounted) {
   const auto node = Node();
   node->core()->Change(
       [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_iSCSITarget.Disconnect")}; });
@@ -256,7 +254,7 @@ TEST(BetweenTenantsTest, ALateLogoutTakesNoDiskThatStageVolumeHasMounted) {
 }
 
 // Each call flushes a volume before it ends the volume's mount.
-TEST(BetweenTenantsTest, AMountBelowARemovedTreeIsFlushedFirst) {
+TEST(BetweenTenantsTest, RemovingATreeFlushesTheVolumesMountedInIt) {
   for (const char* const name : {"Rmdir", "Rmdir with force", "RmdirContents"}) {
     SCOPED_TRACE(name);
     const auto node = Node();

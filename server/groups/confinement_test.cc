@@ -20,7 +20,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
 
   using Answers = std::vector<std::pair<const char*, absl::Status>>;
 
-  // Makes every call that takes a path, and returns the answers.
+  // Makes every call that has a path, and returns the answers.
   Answers TryAll(const std::string& path) {
     Answers answers = TryStrict(path);
     for (auto& answer : TryLenient(path)) answers.push_back(std::move(answer));
@@ -28,7 +28,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     return answers;
   }
 
-  // Makes the calls that take a path in any spelling and change something or return links.
+  // Makes the calls that accept a path in any spelling and change the node or return links.
   Answers TryLenient(const std::string& path) {
     const std::string volume = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
     return {
@@ -93,7 +93,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
   }
 };
 
-TEST_P(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
+TEST_P(ConfinementTest, EveryCallRefusesHostilePaths) {
   const std::string before = Outside();
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code == absl::StatusCode::kOk) continue;
@@ -109,7 +109,7 @@ TEST_P(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
   EXPECT_EQ(Outside(), before);
 }
 
-TEST_P(ConfinementTest, OtherSpellingsAreConfinedAsAnyPath) {
+TEST_P(ConfinementTest, LenientSpellingsAreConfinedLikeAnyPath) {
   const std::string before = Outside();
   for (const HostilePath& spelled : OtherSpellings()) {
     Answers answers = TryLenient(spelled.text);
@@ -121,7 +121,7 @@ TEST_P(ConfinementTest, OtherSpellingsAreConfinedAsAnyPath) {
         volume_->GetClosestVolumeIDFromTargetPath(context_, {.target_path = spelled.text})
             .status());
     for (const auto& [call, status] : answers) {
-      // A harmless path names nothing that exists.
+      // A harmless path does not exist.
       const bool harmless = spelled.code == absl::StatusCode::kOk;
       EXPECT_EQ(status.code(), harmless ? absl::StatusCode::kNotFound : spelled.code)
           << call << " " << spelled.text << ": " << status;
@@ -132,7 +132,7 @@ TEST_P(ConfinementTest, OtherSpellingsAreConfinedAsAnyPath) {
   EXPECT_EQ(Outside(), before);
 }
 
-TEST_P(ConfinementTest, HarmlessOnesOfTheTableWork) {
+TEST_P(ConfinementTest, HarmlessPathsOfTheTableAreAccepted) {
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code != absl::StatusCode::kOk) continue;
     const auto answer = filesystem_->PathExists(context_, {.path = hostile.text});
@@ -141,7 +141,7 @@ TEST_P(ConfinementTest, HarmlessOnesOfTheTableWork) {
 }
 
 // An attacker's links to every kind of place, at every depth of a path, are never followed.
-TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
+TEST_P(ConfinementTest, LinksOutOfTheTreeAreNotFollowed) {
   const char* const targets[] = {R"(C:\outside)",
                                  R"(C:\)",
                                  R"(C:\var\lib)",
@@ -184,22 +184,22 @@ TEST_P(ConfinementTest, LinksWithinTheTreeAreFollowed) {
   EXPECT_TRUE(Exists(Below("real\\inner\\made")));
 }
 
-TEST_P(ConfinementTest, AChainOfLinksThatLeavesAtItsEndIsRefused) {
+TEST_P(ConfinementTest, AChainOfLinksIsRefusedIfItsEndIsOutside) {
   ASSERT_TRUE(PlantLink(Below("last"), R"(C:\outside)").ok());
   ASSERT_TRUE(PlantLink(Below("first"), Below("last")).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Mkdir(Below("first\\x"))));
   EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below("first\\sentinel"), true)));
 }
 
-TEST_P(ConfinementTest, ALoopOfLinksEnds) {
+TEST_P(ConfinementTest, ALoopOfLinksIsAnError) {
   ASSERT_TRUE(PlantLink(Below("a"), Below("b")).ok());
   ASSERT_TRUE(PlantLink(Below("b"), Below("a")).ok());
   for (const auto& [call, status] : TryAll(Below("a\\x"))) EXPECT_FALSE(status.ok()) << call;
 }
 
-// An attacker swaps a directory for a link while calls pass through it: each call meets one or the
-// other, and no call reaches the link's target.
-TEST_P(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
+// An attacker swaps a directory for a link while calls pass through it. Each call meets the
+// directory or the link, and never reaches the link's target.
+TEST_P(ConfinementTest, ALinkSwappedInDuringACallIsNotFollowed) {
   const std::string before = Outside();
   std::atomic<bool> stop = false;
   std::thread attacker([&] {

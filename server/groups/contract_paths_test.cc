@@ -1,5 +1,5 @@
-// Tests of what drivers rely on about mounted folders, links and the spellings of paths, each named
-// after one promise.
+// Tests the promises to drivers about mounted folders, links and the spellings of paths. Each test
+// has the name of one promise.
 #include <string>
 
 #include "absl/strings/match.h"
@@ -36,7 +36,7 @@ class MountedFolderContract : public HandlerTest {
 class SpellingContract : public HandlerTest {};
 
 // Drivers that never call UnmountVolume end the mount by Rmdir.
-TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
+TEST_F(MountedFolderContract, RmdirUnmountsAndKeepsTheVolumesContent) {
   for (const bool share : {false, true}) {
     for (const bool force : {false, true}) {
       node_->Reset();
@@ -52,7 +52,7 @@ TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
   EXPECT_TRUE(warnings_.empty()) << warnings_[0];
 }
 
-TEST_F(MountedFolderContract, RmdirFlushesFirstAndOnlyLogsThatItCouldNot) {
+TEST_F(MountedFolderContract, RmdirFlushesFirstAndOnlyLogsAFailedFlush) {
   const std::string volume = MountedAt(Below("m"));
   Fail("win32.Flush", 1, 1117);
   EXPECT_TRUE(Rmdir(Below("m"), true).ok());
@@ -63,7 +63,7 @@ TEST_F(MountedFolderContract, RmdirFlushesFirstAndOnlyLogsThatItCouldNot) {
   EXPECT_TRUE(HoldsWhatItHeld(volume));
 }
 
-TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
+TEST_F(MountedFolderContract, RmdirOfAMountSucceedsIfItsDiskWasDetached) {
   for (const bool force : {false, true}) {
     node_->Reset();
     MountedAt(Below("m"));
@@ -76,7 +76,7 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
   }
 }
 
-TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskIsOfflineEndsClean) {
+TEST_F(MountedFolderContract, RmdirOfAMountSucceedsIfItsDiskIsOffline) {
   const std::string volume = MountedAt(Below("m"));
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
   EXPECT_TRUE(Rmdir(Below("m"), true).ok());
@@ -92,7 +92,7 @@ TEST_F(MountedFolderContract, RmdirContentsOfAMountedFolderIsRefused) {
   EXPECT_TRUE(Exists(Below("m\\kept")));
 }
 
-TEST_F(MountedFolderContract, IsSymlinkIsTrueWhileTheVolumeIsThere) {
+TEST_F(MountedFolderContract, IsSymlinkIsTrueWhileTheMountedVolumeIsOnline) {
   MountedAt(Below("m"));
   EXPECT_EQ(IsLink(Below("m")).value_or(false), true);
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
@@ -112,7 +112,7 @@ TEST_F(MountedFolderContract, IsSymlinkOfAMountWithoutAFileSystemIsTrue) {
   EXPECT_EQ(IsLink(Below("m")).value_or(false), true);
 }
 
-TEST_F(MountedFolderContract, IsSymlinkOfADanglingLinkIsFalseAndOfAnAbsentPathAnError) {
+TEST_F(MountedFolderContract, IsSymlinkIsFalseForADanglingLinkAndFailsForAnAbsentPath) {
   ASSERT_TRUE(Mkdir(Below("t\\inner")).ok());
   ASSERT_TRUE(Link(Below("t\\inner"), Below("l")).ok());
   ASSERT_TRUE(Link(Below("l"), Below("chain")).ok());
@@ -128,7 +128,7 @@ TEST_F(MountedFolderContract, IsSymlinkOfADanglingLinkIsFalseAndOfAnAbsentPathAn
 }
 
 // Otherwise a pod could find out which paths exist on its node.
-TEST_F(MountedFolderContract, IsSymlinkHidesWhichPathsExistOutside) {
+TEST_F(MountedFolderContract, IsSymlinkDoesNotRevealWhichPathsExistOutside) {
   ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\there)").ok());
   for (const bool there : {false, true}) {
     for (const bool junction : {false, true}) {
@@ -142,8 +142,8 @@ TEST_F(MountedFolderContract, IsSymlinkHidesWhichPathsExistOutside) {
   }
 }
 
-// Links at a working directory are trusted, so no call may put a link or another entry there.
-TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
+// Calls trust links at a working directory, so no call may put a link or another entry there.
+TEST_F(MountedFolderContract, NoCallReplacesAWorkingDirectory) {
   const std::string inner = Below("pods\\inner");
   ASSERT_TRUE(Mkdir(inner).ok());
   ASSERT_TRUE(Mkdir(Below("t")).ok());
@@ -173,7 +173,7 @@ TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
         << root;
   }
   EXPECT_FALSE(Exists(R"(C:\later)"));
-  // The host alone does not make the link either.
+  // The host without the handlers also refuses to make the link.
   const ConfinedPath later{parse(R"(C:\later)"), deps_.roots};
   const ConfinedPath source{parse(Below("t")), deps_.roots};
   EXPECT_TRUE(absl::IsPermissionDenied(host_->filesystem().CreateLink(context_, source, later)));
@@ -183,7 +183,7 @@ TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
 }
 
 // gcp-pd passes the kubelet's path unchanged to MountVolume, IsSymlink and the look-ups.
-TEST_F(SpellingContract, AVolumeIsMountedAndUnmountedInAnySpelling) {
+TEST_F(SpellingContract, AVolumeCanBeMountedAndUnmountedByAnySpellingOfAPath) {
   const std::string volume = Volume(1);
   for (const char* path : {R"(\var\lib\kubelet\m)", "/var/lib/kubelet/m", R"(/var\lib/kubelet\m\)",
                            R"(\\?\C:\var\lib\kubelet\m)", "c:/VAR/lib//kubelet/M"}) {
@@ -205,7 +205,7 @@ TEST_F(SpellingContract, AVolumeIsMountedAndUnmountedInAnySpelling) {
   }
 }
 
-TEST_F(SpellingContract, APathWithoutADriveIsOnThatOfItsWorkingDirectory) {
+TEST_F(SpellingContract, APathWithoutADriveUsesTheDriveOfItsWorkingDirectory) {
   const WindowsPath on_c = *WindowsPath::Parse("root", R"(C:\var\lib\kubelet)");
   const WindowsPath on_d = *WindowsPath::Parse("root", R"(D:\csi)");
   const auto answer = [&](const std::string& path) {
@@ -226,7 +226,7 @@ TEST_F(SpellingContract, APathWithoutADriveIsOnThatOfItsWorkingDirectory) {
   }
 }
 
-TEST_F(SpellingContract, OtherCallsWantADrive) {
+TEST_F(SpellingContract, StrictCallsRefuseAPathWithoutADrive) {
   ASSERT_TRUE(Mkdir(Below("t")).ok());
   for (const std::string path : {R"(\var\lib\kubelet\a)", "/var/lib/kubelet/a"}) {
     EXPECT_TRUE(

@@ -1,4 +1,4 @@
-// Tests of what drivers rely on in the groups filesystem and smb, each named after one promise.
+// Tests promises to drivers in the groups filesystem and smb. Each test has the name of a promise.
 #include <thread>
 #include <vector>
 
@@ -32,7 +32,7 @@ TEST_F(FilesystemContract, RmdirOfAnAbsentPathWithForceSucceeds) {
   EXPECT_TRUE(absl::IsNotFound(Rmdir(Below("none"))));
 }
 
-TEST_F(FilesystemContract, RmdirOnALinkRemovesTheLinkAlone) {
+TEST_F(FilesystemContract, RmdirOfALinkRemovesOnlyTheLink) {
   ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
   for (const bool force : {false, true}) {
     ASSERT_TRUE(Link(Below("t"), Below("l")).ok());
@@ -42,7 +42,7 @@ TEST_F(FilesystemContract, RmdirOnALinkRemovesTheLinkAlone) {
   }
 }
 
-TEST_F(FilesystemContract, RmdirKeepsALinkThroughWhichAllPodsAreFound) {
+TEST_F(FilesystemContract, RmdirRefusesToRemoveALinkNamedPodsOrPlugins) {
   for (const char* name : {"plugins", "Pods"}) {
     ASSERT_TRUE(Rmdir(Below(name), true).ok());
     ASSERT_TRUE(Mkdir(Below("moved")).ok());
@@ -50,7 +50,7 @@ TEST_F(FilesystemContract, RmdirKeepsALinkThroughWhichAllPodsAreFound) {
     const absl::Status refused = Rmdir(Below(name), true);
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_TRUE(Exists(Below(name)));
-    // Deeper, the name says nothing.
+    // In a deeper folder the name has no meaning.
     ASSERT_TRUE(PlantLink(Below("moved\\pods"), Below("moved")).ok());
     EXPECT_TRUE(Rmdir(Below("moved\\pods")).ok());
   }
@@ -81,7 +81,7 @@ smb::NewSmbGlobalMappingRequest Mapping(const std::string& remote, const std::st
           .password = "correct horse"};
 }
 
-TEST_F(SmbContract, TheRootOfTheShareIsMappedInLowerCase) {
+TEST_F(SmbContract, TheSharesRootIsMappedInLowerCase) {
   ASSERT_TRUE(
       smb_->NewSmbGlobalMapping(context_, Mapping("//FileServer.example/Data/reports", "")).ok());
   const auto mappings = node_->Snapshot().smb_mappings;
@@ -108,7 +108,7 @@ TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
 
 // A removal would take the share from other pods for a moment
 // (github.com/kubernetes/kubernetes/issues/93805).
-TEST_F(SmbContract, AMappingThatWorksIsNeverRemovedWhateverItsStateSays) {
+TEST_F(SmbContract, AWorkingMappingIsKeptWhateverStateWindowsReports) {
   const auto request = Mapping(R"(\\fileserver.example\data)", "");
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   node_->core()->Change(
@@ -120,7 +120,7 @@ TEST_F(SmbContract, AMappingThatWorksIsNeverRemovedWhateverItsStateSays) {
   EXPECT_EQ(node_->Snapshot().faults.size(), 2u) << "neither removed nor made anew";
 }
 
-TEST_F(SmbContract, AMappingThatShowsAsOkAndCannotBeReachedIsReplaced) {
+TEST_F(SmbContract, AnUnreachableMappingIsReplacedEvenIfItsStateIsOk) {
   const auto request = Mapping(R"(\\fileserver.example\data)", "");
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   Fail("win32.Reach", 1, 1326);
@@ -130,7 +130,7 @@ TEST_F(SmbContract, AMappingThatShowsAsOkAndCannotBeReachedIsReplaced) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
-TEST_F(SmbContract, ARefusalNamesItsReason) {
+TEST_F(SmbContract, EachFailedMappingHasTheCodeOfItsReason) {
   const auto code = [&](smb::NewSmbGlobalMappingRequest request) {
     return smb_->NewSmbGlobalMapping(context_, request).status().code();
   };
@@ -154,8 +154,8 @@ TEST_F(SmbContract, ARefusalNamesItsReason) {
   }
 }
 
-// Other tenants own the mappings with other credentials, so the error must not name them.
-TEST_F(SmbContract, TheLogAloneNamesTheHoldersOfOtherCredentials) {
+// The mappings with other credentials are other tenants', so the error must not name them.
+TEST_F(SmbContract, OnlyTheLogNamesMappingsWithOtherCredentials) {
   deps_.require_privacy = false;
   Remake();
   const auto map = [&](const char* remote, const char* user, const char* password) {
@@ -174,9 +174,9 @@ TEST_F(SmbContract, TheLogAloneNamesTheHoldersOfOtherCredentials) {
   EXPECT_TRUE(absl::EndsWith(warnings_[0], R"(, by \\fileserver.example\data)")) << warnings_[0];
 }
 
-// csi-driver-smb reads the link and takes its first two components as host and share; containerd
-// cannot follow a link to a share that has no backslash at the end.
-TEST_F(SmbContract, ALinkToAShareEndsInABackslashAndIsFoundAgain) {
+// csi-driver-smb reads the link and uses its first two components as host and share; containerd
+// cannot follow a link to a share without a trailing backslash.
+TEST_F(SmbContract, ALinkToASharesRootEndsInABackslashAndIsReused) {
   const std::string target = R"(\\fileserver.example\data\)";
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(
@@ -191,7 +191,7 @@ TEST_F(SmbContract, ALinkToAShareEndsInABackslashAndIsFoundAgain) {
   EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("published")})->is_symlink);
 }
 
-TEST_F(SmbContract, TheSameLinkMayBeThereAlready) {
+TEST_F(SmbContract, AnExistingLinkToTheSameShareIsAccepted) {
   const auto request = Mapping("//fileserver.example/data/reports", Below("s"));
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
@@ -227,7 +227,7 @@ TEST_F(SmbContract, ConcurrentCallsForOneShareDoNotRace) {
   EXPECT_EQ(node_->Snapshot().smb_mappings.size(), 1u);
 }
 
-TEST_F(SmbContract, AFailedLinkRemovesOnlyTheMappingThatItsCallMade) {
+TEST_F(SmbContract, AFailedLinkRemovesTheMappingOnlyIfTheCallMadeIt) {
   ASSERT_TRUE(Mkdir(Below("taken")).ok());
   const auto request = Mapping("//fileserver.example/data", Below("taken"));
   EXPECT_TRUE(absl::IsAlreadyExists(smb_->NewSmbGlobalMapping(context_, request).status()));
@@ -239,7 +239,7 @@ TEST_F(SmbContract, AFailedLinkRemovesOnlyTheMappingThatItsCallMade) {
 
 // The Go release accepts any number of backslashes before the host; NetApp Trident removes a
 // mapping by a path with one.
-TEST_F(SmbContract, AMappingIsRemovedByAPathWithOneBackslash) {
+TEST_F(SmbContract, APathWithOneLeadingBackslashRemovesAMapping) {
   ASSERT_TRUE(
       smb_->NewSmbGlobalMapping(context_, Mapping(R"(\\fileserver.example\data)", "")).ok());
   const auto remove = [&](const char* path) {
@@ -252,7 +252,7 @@ TEST_F(SmbContract, AMappingIsRemovedByAPathWithOneBackslash) {
   }
 }
 
-TEST_F(SmbContract, AMappingThatCannotBeUndoneIsTold) {
+TEST_F(SmbContract, TheErrorNamesAMappingThatCannotBeUndone) {
   const std::string taken = Below("taken");
   ASSERT_TRUE(Mkdir(taken).ok());
   const smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\fileserver.example\data)",

@@ -1,5 +1,4 @@
-// Tests of what drivers rely on in the groups disk, volume, iscsi and system, each named after one
-// promise.
+// Tests promises to drivers in disk, volume, iscsi and system. Each test has the name of a promise.
 #include <regex>
 #include <vector>
 
@@ -16,7 +15,7 @@ class VolumeContract : public HandlerTest {};
 class IscsiContract : public HandlerTest {};
 class SystemContract : public HandlerTest {};
 
-TEST_F(DiskContract, PartitionDiskReturnsOnlyWhenTheVolumeCanBeListed) {
+TEST_F(DiskContract, PartitionDiskWaitsUntilTheVolumeCanBeListed) {
   // In the default scenario a new volume arrives after 150 ms.
   const absl::Time start = absl::Now();
   ASSERT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
@@ -26,7 +25,7 @@ TEST_F(DiskContract, PartitionDiskReturnsOnlyWhenTheVolumeCanBeListed) {
   EXPECT_EQ(volumes->volume_ids.size(), 1u);
 }
 
-TEST_F(DiskContract, PartitionDiskOnAPartitionedDiskChangesNothing) {
+TEST_F(DiskContract, PartitionDiskDoesNotChangeAPartitionedDisk) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
   EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume})->formatted);
@@ -34,13 +33,13 @@ TEST_F(DiskContract, PartitionDiskOnAPartitionedDiskChangesNothing) {
             std::vector<std::string>{volume});
 }
 
-TEST_F(DiskContract, PartitionDiskGoesOnWhereAFailedOneStopped) {
+TEST_F(DiskContract, PartitionDiskContinuesAfterAFailedCall) {
   Fail("wmi.Invoke/MSFT_Disk.CreatePartition");
   EXPECT_FALSE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
 }
 
-TEST_F(DiskContract, ListDiskIDsSurvivesADiskThatCannotBeRead) {
+TEST_F(DiskContract, ListDiskIDsSucceedsIfOneDiskCannotBeRead) {
   const auto ids = disk_->ListDiskIDs(context_, {});
   ASSERT_TRUE(ids.ok()) << ids.status();
   EXPECT_EQ(ids->disk_ids.size(), 5u);
@@ -48,18 +47,18 @@ TEST_F(DiskContract, ListDiskIDsSurvivesADiskThatCannotBeRead) {
   EXPECT_EQ(ids->disk_ids.at(4).serial_number, "mute");
 }
 
-TEST_F(DiskContract, GetDiskNumberByNameSurvivesADiskThatCannotBeRead) {
+TEST_F(DiskContract, GetDiskNumberByNameSucceedsIfOneDiskCannotBeRead) {
   const auto number = disk_->GetDiskNumberByName(context_, {.disk_name = "Google  pvc-1f2e3d4c"});
   ASSERT_TRUE(number.ok()) << number.status();
   EXPECT_EQ(number->disk_number, 3u);
 }
 
-TEST_F(DiskContract, SerialNumberIsTheAwsVolumeIdWithoutDashes) {
+TEST_F(DiskContract, TheSerialNumberIsTheAwsVolumeIdWithoutDashes) {
   EXPECT_TRUE(absl::StrContains(disk_->ListDiskIDs(context_, {})->disk_ids.at(2).serial_number,
                                 "vol0a1b2c3d4e5f60789"));
 }
 
-TEST_F(DiskContract, LocationsAreReadFromTheText) {
+TEST_F(DiskContract, ListDiskLocationsParsesTheLocationText) {
   const auto locations = disk_->ListDiskLocations(context_, {});
   ASSERT_TRUE(locations.ok());
   EXPECT_EQ(locations->disk_locations.at(3),
@@ -67,7 +66,7 @@ TEST_F(DiskContract, LocationsAreReadFromTheText) {
   EXPECT_FALSE(locations->disk_locations.contains(4)) << "a disk without a place is left out";
 }
 
-TEST_F(DiskContract, BringingADiskOnlineClearsReadOnly) {
+TEST_F(DiskContract, BringingADiskOnlineClearsItsReadOnlyFlag) {
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 3, .is_online = true}).ok());
   EXPECT_FALSE(node_->Snapshot().disks[3].read_only);
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 3, .is_online = true}).ok());
@@ -89,14 +88,14 @@ TEST_F(VolumeContract, FileSystemAndAllocationUnitMayBeChosen) {
   EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "NTFS");
 }
 
-TEST_F(VolumeContract, IdsAreTakenWithAndWithoutTheTrailingBackslash) {
+TEST_F(VolumeContract, VolumeIdsAreAcceptedWithAndWithoutTheTrailingBackslash) {
   const std::string id = Volume(1);
   EXPECT_TRUE(std::regex_match(id, std::regex(R"(\\\\\?\\Volume\{[0-9a-f-]{36}\}\\)"))) << id;
   EXPECT_TRUE(volume_->GetVolumeStats(context_, {.volume_id = id}).ok());
   EXPECT_TRUE(volume_->GetVolumeStats(context_, {.volume_id = id.substr(0, id.size() - 1)}).ok());
 }
 
-TEST_F(VolumeContract, TheDiskOfAVolumeIsFoundAfterUnmountAndRmdir) {
+TEST_F(VolumeContract, AVolumesDiskIsFoundAfterUnmountAndRmdir) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -108,7 +107,7 @@ TEST_F(VolumeContract, TheDiskOfAVolumeIsFoundAfterUnmountAndRmdir) {
   EXPECT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
 }
 
-TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
+TEST_F(VolumeContract, TheErrorOfAnUnmountedPathHasTheTextThatDriversMatch) {
   const std::regex driver(
       R"((Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist)");
   ASSERT_TRUE(Mkdir(Below("plain")).ok());
@@ -127,7 +126,7 @@ TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
   }
 }
 
-TEST_F(VolumeContract, AVolumeThatIsGoneHasTheWordsDriversMatch) {
+TEST_F(VolumeContract, TheErrorOfADetachedVolumeHasTheTextThatDriversMatch) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -141,7 +140,7 @@ TEST_F(VolumeContract, AVolumeThatIsGoneHasTheWordsDriversMatch) {
                                                     id, " because it does not exist"));
 }
 
-TEST_F(VolumeContract, AMountedPathIsFoundThroughALink) {
+TEST_F(VolumeContract, AVolumeIsFoundThroughALinkToItsMount) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -151,7 +150,7 @@ TEST_F(VolumeContract, AMountedPathIsFoundThroughALink) {
   EXPECT_EQ(found->volume_id, id);
 }
 
-TEST_F(VolumeContract, ResizeToNoMoreThanThereIsChangesNothing) {
+TEST_F(VolumeContract, AResizeToASmallerSizeChangesNothing) {
   const std::string id = Volume(1);
   const int64_t size = volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes;
   for (const int64_t asked : {int64_t{1}, size / 2, size}) {
@@ -160,7 +159,7 @@ TEST_F(VolumeContract, ResizeToNoMoreThanThereIsChangesNothing) {
   }
 }
 
-TEST_F(VolumeContract, UnmountFlushesFirstAndOnlyLogsThatItCouldNot) {
+TEST_F(VolumeContract, UnmountFlushesFirstAndOnlyLogsAFailedFlush) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -173,7 +172,7 @@ TEST_F(VolumeContract, UnmountFlushesFirstAndOnlyLogsThatItCouldNot) {
   EXPECT_TRUE(absl::StrContains(warnings_[0], "was not flushed")) << warnings_[0];
 }
 
-TEST_F(VolumeContract, TheClosestVolumeIsFoundByClimbingAndFollowingLinks) {
+TEST_F(VolumeContract, TheClosestVolumeSearchFollowsLinksAndParents) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -189,7 +188,7 @@ TEST_F(VolumeContract, TheClosestVolumeIsFoundByClimbingAndFollowingLinks) {
             R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)");
 }
 
-TEST_F(IscsiContract, PortZeroIs3260) {
+TEST_F(IscsiContract, PortZeroMeansPort3260) {
   ASSERT_TRUE(
       iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
   const auto portals = iscsi_->ListTargetPortals(context_, {});
@@ -197,7 +196,7 @@ TEST_F(IscsiContract, PortZeroIs3260) {
   EXPECT_EQ(portals->target_portals[0].target_port, 3260u);
 }
 
-TEST_F(IscsiContract, WhileTheInitiatorsServiceIsStoppedAnErrorSaysSo) {
+TEST_F(IscsiContract, TheErrorSaysThatTheInitiatorServiceIsStopped) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   ASSERT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
   const absl::Status added = iscsi_->AddTargetPortal(context_, {.target_portal = portal}).status();
@@ -206,7 +205,7 @@ TEST_F(IscsiContract, WhileTheInitiatorsServiceIsStoppedAnErrorSaysSo) {
   EXPECT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
 }
 
-TEST_F(IscsiContract, TargetsHaveNamesOfThreeKinds) {
+TEST_F(IscsiContract, TargetNamesMayBeIqnEuiOrNaa) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   const auto connect = [&](const std::string& iqn) {
     return iscsi_->ConnectTarget(context_, {.target_portal = portal, .iqn = iqn}).status();
@@ -220,7 +219,7 @@ TEST_F(IscsiContract, TargetsHaveNamesOfThreeKinds) {
   }
 }
 
-TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
+TEST_F(IscsiContract, AddConnectAndDisconnectCanBeRepeated) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   const std::string iqn = "iqn.2026-01.example.storage:open";
   for (int i = 0; i < 2; ++i) {
@@ -238,7 +237,7 @@ TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
   }
 }
 
-TEST_F(IscsiContract, ATargetIsConnectedAsItAsks) {
+TEST_F(IscsiContract, ATargetConnectsOnlyWithTheAuthenticationItRequires) {
   using enum iscsi::AuthenticationType;
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   const auto connect = [&](const char* target, iscsi::AuthenticationType type) {
@@ -260,7 +259,7 @@ TEST_F(IscsiContract, ATargetIsConnectedAsItAsks) {
   EXPECT_TRUE(connect("mutual", kMutualChap).ok());
 }
 
-TEST_F(IscsiContract, ATargetThatIsNotConnectedHasNoDisks) {
+TEST_F(IscsiContract, ADisconnectedTargetHasNoDisks) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
   const auto disks = iscsi_->GetTargetDisks(
@@ -274,7 +273,7 @@ TEST_F(IscsiContract, ATargetThatIsNotConnectedHasNoDisks) {
                            .status()));
 }
 
-TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
+TEST_F(IscsiContract, DiscoveryListsKnownTargetsIfTheUpdateFails) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 1, 0xEFFF0003);
@@ -283,19 +282,19 @@ TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
   EXPECT_EQ(found->iqns.size(), 3u);
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
-  // A call whose deadline has passed fails instead of returning the known targets.
+  // A call with a passed deadline fails instead of returning the known targets.
   Delay("wmi.Invoke/MSFT_iSCSITargetPortal.Update", absl::Hours(1));
   const auto late = iscsi_->DiscoverTargetPortal(context_.WithTimeout(absl::Milliseconds(50)),
                                                  {.target_portal = portal});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
 }
 
-TEST_F(SystemContract, TheSerialNumberIsTheFirmwares) {
+TEST_F(SystemContract, TheSerialNumberIsReadFromTheFirmware) {
   EXPECT_EQ(system_->GetBIOSSerialNumber(context_, {})->serial_number,
             node_->Snapshot().bios_serial_number);
 }
 
-TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
+TEST_F(SystemContract, StartAndStopCanBeRepeated) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
   }
@@ -304,9 +303,9 @@ TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
   }
 }
 
-// C depends on B, and B on A: stopping A stops C, then B, then A. Idle, which also depends on A, is
+// C depends on B, and B on A: stopping A stops C, then B, then A. Idle also depends on A, but has
 // stopped already, so the call must not stop it.
-TEST_F(SystemContract, ForceStopsChainsAndLeavesTheStoppedAlone) {
+TEST_F(SystemContract, ForceStopsChainsOfDependentsButNotStoppedServices) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
     for (const auto& [name, on] : {std::pair("A", ""), {"B", "A"}, {"C", "B"}, {"Idle", "A"}}) {
       machine::simulator::Service service;
@@ -325,7 +324,7 @@ TEST_F(SystemContract, ForceStopsChainsAndLeavesTheStoppedAlone) {
   }
 }
 
-TEST_F(SystemContract, ForceStopsTheDependentsFirst) {
+TEST_F(SystemContract, ForceStopsDependentServicesFirst) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
       system_->StopService(context_, {.name = "LanmanWorkstation"}).status()));
   ASSERT_TRUE(system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).ok());
@@ -335,7 +334,7 @@ TEST_F(SystemContract, ForceStopsTheDependentsFirst) {
   }
 }
 
-TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
+TEST_F(SystemContract, AListOfAllowedServicesForbidsOtherServices) {
   ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
   deps_.allowed_services = {"msiscsi", "LanmanWorkstation"};
   Remake();
@@ -347,7 +346,7 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
                            "\" may not be started or stopped: see the option allowed_services")));
     EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
   }
-  // Permission for a service does not include its dependents, and nothing is stopped.
+  // Permission for a service excludes its dependents, and the refused call stops no service.
   EXPECT_TRUE(absl::IsPermissionDenied(
       system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
   EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,

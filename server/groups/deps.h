@@ -16,9 +16,9 @@
 
 namespace csi_proxy {
 
-// The limits of what calls may do.
+// The rules for a node's calls.
 struct NodeRules {
-  // The working directories: the only ones that calls may touch. Must not be null.
+  // The working directories: calls may touch only paths in these. Must not be null.
   std::shared_ptr<const PathRoots> roots;
   // The directories for the contexts of filesystem v1alpha1 and v1beta1. nullopt: any of `roots`.
   std::optional<WindowsPath> plugins_dir = {}, pods_dir = {};
@@ -28,10 +28,10 @@ struct NodeRules {
   bool require_privacy = true;
   // True if only calls with the credentials of a mapping may use it.
   bool bind_smb_credentials = false;
-  // True if calls may map shares that this node serves.
+  // True if calls may map shares of this node.
   bool allow_local_shares = false;
-  // True if calls of the released versions must refuse disks and volumes with data that Windows
-  // does not recognise, as calls of the storage group always do.
+  // If true, calls of the released versions refuse disks and volumes with data that Windows does
+  // not recognise. Calls of the storage group always do.
   bool keep_foreign_data = false;
 };
 

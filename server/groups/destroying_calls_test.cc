@@ -1,5 +1,5 @@
-// No call destroys data without being told to: each call that partitions, formats or changes a disk
-// meets a disk in each possible state.
+// A call destroys data only on request: each call that partitions, formats or changes a disk meets
+// a disk in each possible state.
 #include <functional>
 #include <string>
 #include <utility>
@@ -24,15 +24,15 @@ using machine::simulator::PartitionType;
 constexpr uint64_t kDisk = 8 * kGiB;
 constexpr uint64_t kData = 17 * kMiB;
 constexpr uint64_t kDataEnd = kDisk - kMiB;
-// In the middle of the volume, where a sample is read.
+// A place in the middle of the volume from which the service reads a sample.
 constexpr uint64_t kMiddle = kData + (kDataEnd - kData) / 256 * 128 / (kMiB / 64) * (kMiB / 64);
 constexpr char kExt4[] = "\x53\xEF";
 
 // The content of disk 1 before a call.
 struct State {
   const char* name;
-  // One letter for each of Calls(): `.` succeeds and changes nothing, `x` is refused and changes
-  // nothing, `w` writes to the disk.
+  // One letter for each of Calls(): `.` succeeds without a change, `x` is refused without a change,
+  // `w` writes to the disk.
   const char* expected;
   PartitionStyle style = PartitionStyle::kRaw;
   std::vector<DiskBytes> foreign = {};
@@ -104,7 +104,7 @@ class DestroyingCallsTest : public StageTest {
  protected:
   void Prepare(const State& state) {
     node_->Reset();
-    // A new id for each state, because the host remembers volumes on which it saw a file system.
+    // A new id for each state, because the host remembers volumes that had a file system.
     volume_id_ = absl::StrFormat(R"(\\?\Volume{11111111-c511-4c0d-9000-%012d}\)", ++volumes_);
     deps_.keep_foreign_data = false;
     Remake();
@@ -144,7 +144,7 @@ class DestroyingCallsTest : public StageTest {
     if (sign == State::kReported) {
       EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume_id_})->formatted);
     } else {
-      // Another process mounts the volume, so that this one has not seen its file system.
+      // Another process mounts the volume, so this process has not seen its file system.
       std::function<void()> nothing;
       EXPECT_TRUE(NodeProcess(node_.get(), &nothing)
                       .Answer({.api = Api::kStage, .selector = {.number = "1"}, .target = Target()})
@@ -226,7 +226,7 @@ class DestroyingCallsTest : public StageTest {
   int volumes_ = 0;
 };
 
-TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
+TEST_F(DestroyingCallsTest, EachCallKeepsOrChangesEachContentAsTheTableSays) {
   for (const State& state : kStates) {
     std::string outcomes;
     for (const auto& [name, call] : Calls()) {
@@ -243,7 +243,7 @@ TEST_F(DestroyingCallsTest, EachCallOnEachContent) {
   }
 }
 
-TEST_F(DestroyingCallsTest, ARefusalNamesTheWayToTheDataAndNoneToWipeIt) {
+TEST_F(DestroyingCallsTest, ARefusalSaysHowToReachTheDataAndNotHowToWipeIt) {
   Prepare(kStates[6]);
   const auto health = storage_->GetVolumeHealth(context_, {.volume_id = volume_id_});
   ASSERT_TRUE(health.ok()) << health.status();

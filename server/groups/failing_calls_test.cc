@@ -1,5 +1,5 @@
-// An rpc fails with the error of a fault that is injected for the rpc, or for any call of the
-// machine that the rpc needs.
+// Injects faults for each rpc, and for each call of the machine that the rpc needs. The rpc must
+// fail with the fault's error.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -21,7 +21,7 @@ namespace {
 using machine::simulator::FaultRule;
 using machine::simulator::StateToProto;
 
-// Returns the rpc that a row of Rpcs() calls.
+// Returns the rpc of a row of Rpcs().
 std::string MethodOf(const Rpc& rpc) {
   return std::string(absl::string_view(rpc.name).substr(0, absl::string_view(rpc.name).find(' ')));
 }
@@ -40,7 +40,7 @@ bool Struck(const absl::Status& status) {
   return absl::IsDataLoss(status) && absl::StrContains(status.message(), "as injected");
 }
 
-TEST(FailingCallsTest, EachRpcFailsByItsNameAndNoOther) {
+TEST(FailingCallsTest, AnInjectedFaultFailsOnlyTheNamedRpc) {
   const machine::simulator::NodeState prepared = host::PreparedNode();
   std::set<std::string> methods;
   for (const absl::string_view operation : machine::simulator::Operations()) {
@@ -71,7 +71,7 @@ TEST(FailingCallsTest, EachRpcFailsByItsNameAndNoOther) {
   EXPECT_EQ(called, methods);
 }
 
-TEST(FailingCallsTest, ADelayedRpcEndsWithItsCallAndChangesNothing) {
+TEST(FailingCallsTest, ADelayedRpcEndsAtItsDeadlineAndChangesNothing) {
   Node node(host::PreparedNode());
   FaultRule slow = Injected("*", 0);
   slow.latency = absl::Hours(1);
@@ -84,7 +84,7 @@ TEST(FailingCallsTest, ADelayedRpcEndsWithItsCallAndChangesNothing) {
   EXPECT_EQ(StateToProto(node.machine->Snapshot()).DebugString(), before);
 }
 
-TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
+TEST(FailingCallsTest, AFaultsResourceMatchesAnyFieldOfTheRequest) {
   Node node(host::PreparedNode());
   const struct {
     const char* method;
@@ -121,7 +121,8 @@ TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
 
 // The rpcs that succeed although this call of the machine fails.
 const std::set<std::pair<std::string, std::string>> kTolerated = {
-    // A disk or volume that cannot be asked is listed without the answer, or counts as going away.
+    // A disk or volume that does not answer the call is listed without the answer, or counts as
+    // going away.
     {"disk.GetDiskNumberByName", "win32.Control"},
     {"disk.ListDiskIDs", "win32.Control"},
     {"disk.PartitionDisk", "win32.Control"},
@@ -141,16 +142,16 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"volume.ListVolumesOnDisk", "win32.Control"},
     {"volume.ResizeVolume", "win32.Control"},
     {"volume.ResizeVolume to the maximum", "win32.Control"},
-    // A volume is mounted even if it does not say on which disk it is.
+    // A volume is mounted even if it does not report its disk.
     {"volume.MountVolume", "win32.Control"},
-    // A volume is flushed even if the mount manager does not say where it is mounted.
+    // A volume is flushed even if the mount manager does not report its mounts.
     {"volume.UnmountVolume", "win32.ListMountPoints"},
     {"volume.WriteVolumeCache", "win32.ListMountPoints"},
-    // ListVolumeHealth lists what is not known.
+    // ListVolumeHealth lists the unknown facts.
     {"storage.ListVolumeHealth", "win32.Control"},
     {"storage.ListVolumeHealth", "win32.GetFileSystem"},
     {"storage.ListVolumeHealth", "wmi.Query/*"},
-    // A volume that does not report whether it takes writes or has a file system is asked again.
+    // If a volume does not report whether it is writable or formatted, the call queries it again.
     {"disk.SetDiskState of a read-only disk", "win32.GetFileSystem"},
     {"storage.StageTarget", "win32.GetFileSystem"},
     {"storage.StageTarget of a connected one", "win32.GetFileSystem"},
@@ -166,7 +167,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageVolume", "win32.GetAttributes"},
     {"storage.UnstageVolume", "win32.Open"},
     {"storage.UnstageVolume", "win32.ReadReparsePoint"},
-    // If the mount manager cannot end a mount, the removal of its reparse point does.
+    // If the mount manager cannot end a mount, the call removes the mount's reparse point.
     {"storage.UnstageTarget", "win32.DeleteMountPoint"},
     {"storage.UnstageVolume", "win32.DeleteMountPoint"},
     {"volume.UnmountVolume", "win32.DeleteMountPoint"},
@@ -183,11 +184,11 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageVolume", "wmi.Invoke/*"},
     {"storage.UnstageVolume", "wmi.Query/*"},
     {"volume.UnmountVolume", "win32.Flush"},
-    // A folder that cannot be deleted stays, once nothing is mounted there.
+    // A folder that cannot be deleted stays; only its mount or link has ended.
     {"storage.UnstageShare", "win32.Delete"},
     {"storage.UnstageTarget", "win32.Delete"},
     {"storage.UnstageVolume", "win32.Delete"},
-    // A volume that cannot grow is staged, and its file system need not be extended.
+    // A volume that cannot grow is staged, and its file system is not extended.
     {"storage.StageTarget", "win32.GetSpace"},
     {"storage.StageTarget of a connected one", "win32.GetSpace"},
     {"storage.StageTarget of a connected one", "wmi.Query/*"},
@@ -225,18 +226,18 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageShare", "win32.List"},
     {"storage.UnstageShare", "win32.Open"},
     {"storage.UnstageShare", "win32.ReadReparsePoint"},
-    // If the portal does not answer, the targets known from its last answer are returned.
+    // If the portal does not answer, the call returns the targets in its last answer.
     {"iscsi.DiscoverTargetPortal", "wmi.Invoke/*"},
-    // Whether a new mapping's folder can be opened is only logged. A mapping whose share cannot be
-    // reached is replaced.
+    // If a new mapping's folder cannot be opened, the call only logs this. If a mapping's share
+    // cannot be reached, the call replaces the mapping.
     {"smb.NewSmbGlobalMapping", "win32.Reach"},
     {"smb.NewSmbGlobalMapping again", "win32.Reach"},
     {"storage.StageShare of a mapped share", "win32.Reach"},
 };
 
-TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
+TEST(FailingCallsTest, EveryFailureOfTheMachineFailsTheRpc) {
   const machine::simulator::NodeState prepared = host::PreparedNode();
-  // The last kind is a method that runs and returns an error; the call of WMI itself succeeds.
+  // The last kind is a method that returns an error; the call of WMI itself succeeds.
   std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*",
                                     "wmi.Invoke/*"};
   for (const absl::string_view call : machine::simulator::Operations()) {
@@ -274,7 +275,7 @@ TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
           tolerated.emplace(rpc.name, kind);
         } else {
           // A volume that does not answer counts as going away. A link that cannot be followed
-          // stays. All other errors name the operation or the path, and contain Windows' error.
+          // stays. Every other error names the operation or the path, and contains Windows' error.
           const std::string text(status.message());
           EXPECT_TRUE(absl::EndsWith(text, "Windows does not say if it works") ||
                       (absl::StartsWith(text, "the volume of disk ") &&

@@ -1,4 +1,4 @@
-// A fallback is counted once when it is taken, and no other fallback is counted.
+// A used fallback is counted once, and other fallbacks are not counted.
 #include "server/base/fallbacks.h"
 
 #include <map>
@@ -24,7 +24,7 @@ using testing::Pair;
 class FallbackTest : public StrictDiskTest {
  protected:
   FallbackTest() {
-    // No fallback is needed on this machine.
+    // Calls on this machine do not need fallbacks.
     Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = true; });
     Change([](NodeState& state) {
       state.volume_arrival_delay = absl::ZeroDuration();
@@ -50,7 +50,7 @@ class FallbackTest : public StrictDiskTest {
     Change([&](NodeState& state) { change(state.disks[number]); });
   }
 
-  // Returns the fallbacks that the call took, each with its count.
+  // Returns the fallbacks of the call, each with its count.
   static std::map<std::string, uint64_t> Taken(absl::FunctionRef<absl::Status()> call) {
     std::map<std::string, uint64_t> before;
     for (const FallbackFacts& facts : kFallbacks) {
@@ -69,7 +69,7 @@ class FallbackTest : public StrictDiskTest {
   InterruptedOs* os_ = nullptr;
 };
 
-TEST_F(FallbackTest, AWholeLifeTakesNoneWhenWindowsIsAsExpected) {
+TEST_F(FallbackTest, AVolumesWholeLifeUsesNoFallbackOnTheExpectedWindows) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::ZeroDuration(); });
   EXPECT_THAT(Taken([&] {
                 const std::string volume = Volume(1);
@@ -87,7 +87,7 @@ TEST_F(FallbackTest, AWholeLifeTakesNoneWhenWindowsIsAsExpected) {
               IsEmpty());
 }
 
-TEST_F(FallbackTest, DisksThatWmiHasOtherwise) {
+TEST_F(FallbackTest, UnexpectedAnswersOfWmiAboutDisksUseTheirFallbacks) {
   Inject("wmi.Invoke/MSFT_Disk.Initialize", 40006);
   EXPECT_THAT(Taken([&] { return host_->disk().InitializeGpt(context_, 1); }),
               ElementsAre(Pair("method-repeated", 1)));
@@ -104,7 +104,7 @@ TEST_F(FallbackTest, DisksThatWmiHasOtherwise) {
               ElementsAre(Pair("disk-unknown-to-wmi", 1)));
 }
 
-TEST_F(FallbackTest, DisksThatAnswerOtherwise) {
+TEST_F(FallbackTest, UnexpectedAnswersOfDisksUseTheirFallbacks) {
   Refuse(machine::control::kQueryProperty, 5);
   EXPECT_THAT(Taken([&] { return disk_->ListDiskIDs(context_, {}).status(); }),
               ElementsAre(Pair("page83-from-wmi", 1)));
@@ -125,7 +125,7 @@ TEST_F(FallbackTest, DisksThatAnswerOtherwise) {
               ElementsAre(Pair("azure-lun-unknown", 1)));
 }
 
-TEST_F(FallbackTest, DisksThatGoOnlineAndOffline) {
+TEST_F(FallbackTest, UnexpectedErrorsWhenADiskGoesOnlineOrOfflineUseFallbacks) {
   Volume(1);
   Inject("wmi.Invoke/MSFT_Disk.Offline", 6);
   EXPECT_THAT(Taken([&] {
@@ -158,7 +158,7 @@ TEST_F(FallbackTest, DisksThatGoOnlineAndOffline) {
               ElementsAre(Pair("dismount-by-reading", 1)));
 }
 
-TEST_F(FallbackTest, VolumesThatDoNotArriveByThemselves) {
+TEST_F(FallbackTest, VolumesThatDoNotArriveUseTheirFallback) {
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
   EXPECT_THAT(Taken([&] { return Partition(1); }),
               ElementsAre(Pair("partitions-brought-online", 1)));
@@ -167,14 +167,14 @@ TEST_F(FallbackTest, VolumesThatDoNotArriveByThemselves) {
               ElementsAre(Pair("fewer-volumes", 1), Pair("partitions-brought-online", 1)));
 }
 
-TEST_F(FallbackTest, AVolumeThatWmiDoesNotShowYet) {
+TEST_F(FallbackTest, AVolumeUnknownToWmiUsesItsFallback) {
   const std::string volume = Volume(1, false);
   EXPECT_THAT(
       Taken([&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }),
       ElementsAre(Pair("volume-unknown-to-wmi", 1)));
 }
 
-TEST_F(FallbackTest, AVolumeWhoseFileSystemIsCalledRaw) {
+TEST_F(FallbackTest, AFileSystemCalledRawUsesItsFallback) {
   const std::string volume = Volume(1);
   ChangeDisk(1, [](Disk& disk) { disk.partitions[1].volume->file_system = "RAW"; });
   EXPECT_THAT(
@@ -182,7 +182,7 @@ TEST_F(FallbackTest, AVolumeWhoseFileSystemIsCalledRaw) {
       ElementsAre(Pair("file-system-raw", 1)));
 }
 
-TEST_F(FallbackTest, GrowthThatWindowsRefuses) {
+TEST_F(FallbackTest, ARefusedGrowthUsesItsFallback) {
   const std::string volume = Volume(1);
   const uint64_t full = Size(volume);
   ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());
@@ -208,7 +208,7 @@ TEST_F(FallbackTest, GrowthThatWindowsRefuses) {
               ElementsAre(Pair("resize-repeated", 1), Pair("windows-own-maximum", 1)));
 }
 
-TEST_F(FallbackTest, MountsOnHeldAndDeepDirectories) {
+TEST_F(FallbackTest, MountsOnOpenAndDeepDirectoriesUseTheirFallbacks) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = false; });
@@ -237,7 +237,7 @@ TEST_F(FallbackTest, MountsOnHeldAndDeepDirectories) {
   EXPECT_THAT(Taken([&] { return Rmdir(Below("n")); }), ElementsAre(Pair("mount-forgotten", 1)));
 }
 
-TEST_F(FallbackTest, FoldersThatTheMountManagerNames) {
+TEST_F(FallbackTest, FoldersThatTheMountManagerNamesDifferentlyUseTheirFallback) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(node_->MakeDirectory(R"(C:\data\m)").ok());
   ASSERT_TRUE(node_->MakeLink(R"(C:\work)", R"(C:\data)").ok());
@@ -257,12 +257,12 @@ TEST_F(FallbackTest, FoldersThatTheMountManagerNames) {
   EXPECT_THAT(Taken(points), ElementsAre(Pair("stale-mount-folder", 1)));
 }
 
-TEST_F(FallbackTest, AnOpenThatFailsAtRandom) {
+TEST_F(FallbackTest, AnOpenThatFailsOnceUsesItsFallback) {
   Fail("win32.Open", 1, win32_error::kInvalidParameter, R"(C:\var)");
   EXPECT_THAT(Taken([&] { return Mkdir(Below("made")); }), ElementsAre(Pair("open-repeated", 1)));
 }
 
-TEST_F(FallbackTest, APortalThatCannotBeAskedAnew) {
+TEST_F(FallbackTest, APortalThatCannotBeUpdatedUsesItsFallback) {
   ASSERT_TRUE(iscsi_
                   ->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5",
                                                                  .target_port = 3260}})

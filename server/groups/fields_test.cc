@@ -8,13 +8,13 @@ namespace {
 
 using disk::DiskLocation;
 
-TEST(ParseLocationTest, ReadsTheFourNumbersWhereverTheyStand) {
+TEST(ParseLocationTest, TheFourNumbersAreFoundAnywhereInTheText) {
   const DiskLocation expected{.adapter = "0", .bus = "1", .target = "2", .lun_id = "63"};
   EXPECT_EQ(ParseLocation("Integrated : Adapter 0 : Port 1 : Target 2 : LUN 63"), expected);
   EXPECT_EQ(ParseLocation("Adapter 0:Port 01:Target 2:LUN 63"), expected);
 }
 
-TEST(ParseLocationTest, TheBusWinsOverThePort) {
+TEST(ParseLocationTest, TheBusOverridesThePort) {
   const DiskLocation expected{.adapter = "0", .bus = "4", .target = "2", .lun_id = "63"};
   for (const char* text : {"PCI Slot 4 : Bus 4 : Device 30 : Function 7 : Adapter 0 : Port 1 : "
                            "Target 2 : LUN 63",
@@ -34,7 +34,7 @@ TEST(ParseLocationTest, MissingPartsAreEmpty) {
   }
 }
 
-TEST(ParseLocationTest, GivesNothingWhereAllFourAreMissing) {
+TEST(ParseLocationTest, TextWithoutAnyOfTheFourNumbersHasNoLocation) {
   for (const char* text : {"", "Integrated", "Integrated : Device 30", "Adapter x",
                            ":::", "PCI Slot 3 : Bus x", "Business 1 : Portal 2"}) {
     EXPECT_FALSE(ParseLocation(text).has_value()) << text;

@@ -1,4 +1,4 @@
-// Tests drivers that format one volume at the same time.
+// Tests drivers that format one volume simultaneously.
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -19,7 +19,7 @@
 namespace csi_proxy::groups {
 namespace {
 
-// Windows' disk, and a new disk whose volume no driver has formatted yet.
+// Windows' disk, and a new disk with an unformatted volume.
 constexpr char kNewVolume[] = R"(\\?\Volume{55555555-0000-4000-8000-000000000001}\)";
 constexpr char kNewDisk[] = R"(
   disk {
@@ -38,7 +38,7 @@ constexpr char kNewDisk[] = R"(
   }
 )";
 
-// Drivers that stage the new volume at the same time, each at its own folder. The order of their
+// Drivers that stage the new volume simultaneously, each at its own folder. The order of their
 // calls is random, and so are the calls that run while another call waits for a lock.
 class FormatRace {
  public:
@@ -55,7 +55,7 @@ class FormatRace {
     while (Step(nullptr)) {
     }
     if (testing::Test::HasFailure()) return;
-    // Every refused driver repeats its calls; then its volume must be mounted.
+    // Every driver but the wipers repeats its calls; then its volume must be mounted.
     for (const auto& driver : drivers_) {
       if (driver->kind == Kind::kWiper) continue;
       const Kind as_it_is = driver->kind;
@@ -68,8 +68,8 @@ class FormatRace {
   }
 
  private:
-  // The drivers use the older group, the storage group, or StageVolume; a wiper formats whatever
-  // the volume contains, and mounts nothing.
+  // The drivers use the older group, the storage group, or StageVolume. A wiper formats the volume
+  // whatever its content, and does not mount it.
   enum class Kind { kOlder, kStorage, kStager, kWiper };
   // IsVolumeFormatted, FormatVolume, MountVolume and a write.
   static constexpr int kCalls = 4;
@@ -96,7 +96,7 @@ class FormatRace {
     ADD_FAILURE() << what << "\nseed: " << seed_ << "\n" << absl::StrJoin(log_, "\n");
   }
 
-  // Runs the next call of a driver that is not calling. Returns false if no driver has one.
+  // Runs the next call of a driver without a running call. Returns false if all calls have run.
   bool Step(const Driver* waiting) {
     std::vector<Driver*> ready;
     for (const auto& driver : drivers_) {
@@ -200,7 +200,7 @@ class FormatRace {
 
 // No order of calls loses data written after a mount. CSI_PROXY_TEST_CALLS sets the number of
 // orders.
-TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
+TEST(FormatRaceTest, NoOrderOfCallsLosesDataWrittenAfterAMount) {
   const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
   uint64_t orders = 0;
   if (text == nullptr || !absl::SimpleAtoi(text, &orders)) orders = 1000;
@@ -211,7 +211,7 @@ TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
 }
 
 // While a format waits for the volume's lock, another driver makes the row's calls.
-TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
+TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
   using storage::Api;
   const std::string staged = absl::StrCat(storage::kRoot, R"(\plugins\1)");
   const std::string by_hand = absl::StrCat(storage::kRoot, R"(\disks\1)");

@@ -1,5 +1,5 @@
-// Each call that changes a resource waits for its lock. The names of the locks are those of
-// README.md, because processes of other releases on the node use the same ones.
+// Each call that changes a resource waits for its lock. The names of the locks must be those of
+// README.md, because processes of other releases on the node use the same names.
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -25,11 +25,11 @@ std::function<absl::Status(const CallContext&)> Call(
   };
 }
 
-TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
+TEST_F(HeldLocksTest, CallsWaitForTheLockOfTheResourceThatTheyChange) {
   const std::string listed = Volume(1);
   ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
   ASSERT_TRUE(PlantLink(Below("Lost"), Below("none")).ok());
-  // These names differ in case from the locks' names, but mean the same resources.
+  // These names differ in case from the locks' names, but are the same resources.
   const std::string id = absl::AsciiStrToUpper(listed);
   const std::string path = R"(c:\Var\lib\kubelet\émpTY-Σ)";
   const std::string share = "//FileServer.example/Dätǎ/reports";
@@ -125,8 +125,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
     const absl::Status late = call(context_.WithTimeout(absl::Milliseconds(10)));
     const std::string waited =
         absl::StrCat("the call's deadline has passed while another call holds ", lock);
-    // The error of StageTarget also names the portals that it has tried, that of UnstageTarget the
-    // step.
+    // The error of StageTarget also names the tried portals, that of UnstageTarget the step.
     if (absl::EndsWith(rpc, "stageTarget") || absl::EndsWith(rpc, "StageTarget")) {
       EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
       EXPECT_TRUE(absl::StrContains(late.message(), waited)) << late;

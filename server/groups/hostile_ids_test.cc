@@ -1,5 +1,4 @@
-// An attacker's names and ids must not turn a WMI query into another one, address another object,
-// or change the node.
+// An attacker's names and ids must not alter a WMI query, reach another object, or change the node.
 #include <string>
 #include <vector>
 
@@ -67,7 +66,7 @@ std::vector<std::string> HostileTexts() {
 
 class HostileIdsTest : public HandlerTest {
  protected:
-  // Calls with `text` in every field that holds a name or id.
+  // Calls with `text` in every field for a name or id.
   std::vector<std::pair<const char*, absl::Status>> TryAll(const std::string& text) {
     const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
     const iscsi::TargetPortal hostile{.target_address = text, .target_port = 3260};
@@ -121,7 +120,7 @@ class HostileIdsTest : public HandlerTest {
   }
 };
 
-TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
+TEST_F(HostileIdsTest, HostileIdsAreRefusedAndChangeNothing) {
   ASSERT_TRUE(
       iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
   const std::string before =
@@ -144,7 +143,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
 }
 
 // A user name may contain anything but control characters, and reaches the server unchanged.
-TEST_F(HostileIdsTest, AUserNameWithQuotesColonsAndBackslashesIsTheUsersName) {
+TEST_F(HostileIdsTest, UserNamesWithSpecialCharactersReachTheServerUnchanged) {
   for (const char* name : {R"(a'b"c)", R"(DOMAIN\user:with:colons)", R"(back\\slash\:)", "100%"}) {
     ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", name, Secret(R"(p:a\s"s'w)")).ok());
     const smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\fileserver.example\data)",

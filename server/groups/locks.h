@@ -1,7 +1,6 @@
 // The locks of calls on sessions, targets, portals, disks, shares, paths and volumes. A call that
-// needs several must take them in the order of this file, and disks by number, so that no two calls
-// wait for each other. The system group locks services itself; no call takes another lock beside
-// one of those.
+// needs several must take them in the order of this file, and disks by number, so that two calls
+// never wait for each other. The system group itself locks services, without another lock.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,7 @@ using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 // Return the errors of ResourceLocks::Acquire().
 //
 // Locks the tenant's listing of links. A listing reads the whole tree and keeps a processor busy,
-// so each tenant has one at a time. REQUIRES: the lock is released before the caller waits for
-// anything else.
+// so a tenant has at most one. REQUIRES: the caller releases the lock before any other wait.
 inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context) {
   return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));
 }
@@ -35,7 +33,7 @@ inline LockOrError LockSession(ResourceLocks& locks, const CallContext& context,
                                              FoldName(portal.address), ":", portal.port));
 }
 
-// Locks the sessions of a target against being ended or made persistent by another call.
+// Locks the sessions of a target, so that no other call ends them or makes them persistent.
 inline LockOrError LockTarget(ResourceLocks& locks, const CallContext& context,
                               const std::string& iqn) {
   return locks.Acquire(context, absl::StrCat("target/", FoldName(iqn)));

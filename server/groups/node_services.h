@@ -50,7 +50,7 @@ struct Audited {
 
 // Thread-safe.
 struct NodeServices {
-  // `audit` is not owned; it and the objects in `deps` must outlive the services.
+  // `audit` is not owned; `audit` and the objects in `deps` must outlive the services.
   NodeServices(const Deps& deps, AuditLog* audit)
       : disk(disk::NewDiskService(deps), audit),
         filesystem(filesystem::NewFilesystemService(deps), audit),

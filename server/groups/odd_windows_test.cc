@@ -45,7 +45,7 @@ class OddWindowsTest : public StrictDiskTest {
     EXPECT_FALSE(WriteAt(Below("m")).ok());
     return volume;
   }
-  // Makes the volumes of disk 1 disappear after the first listing since its read-only flag was
+  // Makes the volumes of disk 1 disappear after the first listing after its read-only flag was
   // cleared, and come back later.
   void GoAfterOneLook() {
     os_->before_control = [this](uint32_t code, DeviceAccess) {
@@ -65,7 +65,7 @@ class OddWindowsTest : public StrictDiskTest {
   std::optional<int> looks_;
 };
 
-TEST_F(OddWindowsTest, VolumesThatGoAfterTheFlagWasClearedAreAwaited) {
+TEST_F(OddWindowsTest, SetDiskStateWaitsForVolumesThatVanishAfterTheFlagIsCleared) {
   const std::string volume = ReadOnlyVolume();
   GoAfterOneLook();
   ASSERT_TRUE(SetOnline(1, true).ok());
@@ -74,7 +74,7 @@ TEST_F(OddWindowsTest, VolumesThatGoAfterTheFlagWasClearedAreAwaited) {
   EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
-TEST_F(OddWindowsTest, StagingAwaitsVolumesThatGoAfterTheFlagWasCleared) {
+TEST_F(OddWindowsTest, StageVolumeWaitsForVolumesThatVanishAfterTheFlagIsCleared) {
   const std::string volume = ReadOnlyVolume();
   GoAfterOneLook();
   const auto staged =
@@ -85,7 +85,7 @@ TEST_F(OddWindowsTest, StagingAwaitsVolumesThatGoAfterTheFlagWasCleared) {
   EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
-TEST_F(OddWindowsTest, VolumesThatGoAtOnceAreAwaited) {
+TEST_F(OddWindowsTest, SetDiskStateWaitsForVolumesThatVanishDuringTheChange) {
   const std::string volume = ReadOnlyVolume();
   Behave([](Behaviour& behaviour) { behaviour.clearing_read_only_remounts = true; });
   ASSERT_TRUE(SetOnline(1, true).ok());
@@ -93,7 +93,7 @@ TEST_F(OddWindowsTest, VolumesThatGoAtOnceAreAwaited) {
   EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
-TEST_F(OddWindowsTest, AProtectedVolumeIsDismountedByAHandleThatOnlyReads) {
+TEST_F(OddWindowsTest, AWriteProtectedVolumeIsDismountedByAReadOnlyHandle) {
   for (const uint32_t error : {win32_error::kWriteProtect, win32_error::kAccessDenied}) {
     node_->Reset();
     ReadOnlyVolume();
@@ -107,8 +107,8 @@ TEST_F(OddWindowsTest, AProtectedVolumeIsDismountedByAHandleThatOnlyReads) {
   }
 }
 
-// A read-only file system has nothing to flush, so a successful flush proves nothing.
-TEST_F(OddWindowsTest, AReadOnlyFileSystemIsMountedAnewThoughItCanBeFlushed) {
+// A flush of a read-only file system has no data to write, so its success is no proof.
+TEST_F(OddWindowsTest, AReadOnlyFileSystemIsRemountedEvenIfItsFlushSucceeds) {
   ReadOnlyVolume();
   os_->flushes_anything = true;
   ASSERT_TRUE(SetOnline(1, true).ok());
@@ -116,7 +116,7 @@ TEST_F(OddWindowsTest, AReadOnlyFileSystemIsMountedAnewThoughItCanBeFlushed) {
 }
 
 // Otherwise the file system would continue to write, and every write would fail.
-TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
+TEST_F(OddWindowsTest, AFileSystemIsRemountedAfterItsDiskIsMadeReadOnly) {
   Volume(1);
   const auto set = [&] {
     return storage_->SetDiskReadOnly(context_, {.disk_number = 1, .read_only = true}).status();
@@ -135,19 +135,19 @@ TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
 }
 
 // WMI may not know a disk that has just arrived, such as a snapshot's copy.
-TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
+TEST_F(OddWindowsTest, ADiskUnknownToWmiIsSearchedAgainAfterARescan) {
   Use(std::make_unique<ForgetfulSession>(node_->core()),
       machine::simulator::NewSimulatedOs(node_->core()));
   const absl::Status partitioned = Partition(1);
   EXPECT_TRUE(partitioned.ok()) << partitioned;
-  // A disk that does not exist costs no rescan.
+  // A call for a disk that does not exist makes no rescan.
   const auto asked = node_->CountCalls().wmi_calls;
   EXPECT_TRUE(absl::IsNotFound(Partition(77)));
   EXPECT_EQ(node_->CountCalls().wmi_calls - asked, 1);
 }
 
 // bindflt refuses to open entries at random: github.com/microsoft/Windows-Containers/issues/635.
-TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
+TEST_F(OddWindowsTest, AnOpenThatFailsOnceIsRepeated) {
   const auto refuse = [&](const std::string& operation, const std::string& path, uint32_t times) {
     Fail(operation, times, win32_error::kInvalidParameter, path);
   };
@@ -169,7 +169,7 @@ TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
 }
 
 // A query fails with MSFT_SoftError_*: objects that it could not read must not count as absent.
-TEST_F(OddWindowsTest, AQueryThatCouldNotLookIsNoEmptyAnswer) {
+TEST_F(OddWindowsTest, AFailedQueryIsAnErrorAndNotAnEmptyAnswer) {
   for (const uint32_t error : {40001, 40003, 40006}) {
     Inject("wmi.Query/*", error, 0);
     EXPECT_FALSE(storage_->ListDisks(context_, {}).ok());

@@ -17,7 +17,7 @@ class InterruptedOs final : public host::OddOs {
  public:
   explicit InterruptedOs(machine::simulator::Machine& node) : OddOs(node) {}
 
-  // Returns the error for a control code; 0 for none.
+  // Returns the error for a control code, or 0.
   std::function<uint32_t(uint32_t code, machine::DeviceAccess access)> before_control;
   std::function<void()> before_list;
   // True if every flush succeeds, even of a read-only file system.
@@ -39,7 +39,7 @@ class InterruptedOs final : public host::OddOs {
   }
 };
 
-// The simulated WMI, which does not show disk 1 before the first rescan.
+// The simulated WMI. It does not show disk 1 before the first rescan.
 class ForgetfulSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   using SimulatedSession::SimulatedSession;

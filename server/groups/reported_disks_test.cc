@@ -1,5 +1,5 @@
-// Nodes on which operators met faults of CSI drivers for Windows, as scenarios named after the
-// situation. Each cites its report.
+// Nodes with faults of CSI drivers for Windows that operators reported. Each scenario is named
+// after the situation and cites its report.
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ using testing::Not;
 
 constexpr uint64_t kTiB = 1024 * kGiB;
 
-// Windows' disk. The folder `gone` is the mount of a volume whose disk was pulled.
+// Windows' disk. The folder `gone` is the mount of a volume on a removed disk.
 constexpr char kWindows[] = R"(
   disk {
     number: 0 size_bytes: 68719476736 style: GPT
@@ -84,8 +84,8 @@ std::string DataVolume(absl::string_view id, absl::string_view more) {
 }
 
 // github.com/kubernetes-sigs/alibaba-cloud-csi-driver/issues/795: a snapshot of another machine's
-// Windows disk, whose first partition holds no data.
-TEST(ReportedDisksTest, BootPartitionBeforeData) {
+// Windows disk. Its first partition does not contain data.
+TEST(ReportedDisksTest, PartitionDiskSucceedsIfABootPartitionPrecedesTheData) {
   for (const std::string& style :
        {absl::StrCat("MBR partition { size_bytes: 524288000 active: true ", DataVolume("2", "")),
         absl::StrCat("GPT partition { type: EFI_SYSTEM size_bytes: 104857600 ",
@@ -104,7 +104,7 @@ TEST(ReportedDisksTest, BootPartitionBeforeData) {
 }
 
 // github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2664: azuredisk sends no SetDiskState.
-TEST(ReportedDisksTest, UsedDiskComesBackOffline) {
+TEST(ReportedDisksTest, PartitionDiskBringsAUsedDiskOnline) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10737418240 style: GPT offline: true read_only: true "
       "partition { size_bytes: 10000000000 ",
@@ -115,8 +115,8 @@ TEST(ReportedDisksTest, UsedDiskComesBackOffline) {
 }
 
 // github.com/kubernetes/kubernetes/issues/121937: the staging folder is the mount of a volume that
-// is gone, and the disk of that name now has another volume.
-TEST(ReportedDisksTest, FolderOfAReplacedDisk) {
+// no longer exists, and the disk of that name now has another volume.
+TEST(ReportedDisksTest, MountVolumeRefusesAFolderWithAnotherVolumesMount) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10737418240 style: GPT partition { size_bytes: 5000000000 ",
       DataVolume("1", ""), " } partition { size_bytes: 5000000000 ", DataVolume("2", ""), " } }"));
@@ -130,7 +130,7 @@ TEST(ReportedDisksTest, FolderOfAReplacedDisk) {
 }
 
 // github.com/kubernetes/kubernetes/issues/77969.
-TEST(ReportedDisksTest, DiskThatFailsEveryFlush) {
+TEST(ReportedDisksTest, ADiskThatFailsEveryFlushIsUnmountedWithAWarning) {
   Reported node(
       absl::StrCat("disk { number: 1 size_bytes: 10737418240 style: GPT "
                    "health: DISK_UNHEALTHY partition { size_bytes: 10000000000 ",
@@ -154,7 +154,7 @@ TEST(ReportedDisksTest, DiskThatFailsEveryFlush) {
 }
 
 // github.com/ansible-collections/community.windows/issues/644.
-TEST(ReportedDisksTest, DynamicDisk) {
+TEST(ReportedDisksTest, CallsRefuseADynamicDiskWithoutWaiting) {
   Reported node(
       absl::StrCat("disk { number: 1 size_bytes: 10737418240 page83: 'dyn' style: GPT "
                    "partition { type: LDM_METADATA size_bytes: 1048576 } "
@@ -174,17 +174,17 @@ TEST(ReportedDisksTest, DynamicDisk) {
 struct Growth {
   const char* name;
   std::string disk;
-  uint64_t least;  // bytes that the volume has when it is staged
+  uint64_t least;  // with `most`, the bounds of the staged volume's size in bytes
   uint64_t most;
   bool grew;
-  const char* warning;  // empty: none
+  const char* warning;  // empty: no warning
 };
 
 // A volume that cannot grow is staged. File systems:
 // learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize; MBR beyond 2 TiB and
 // a recovery partition behind the data: github.com/MicrosoftDocs/azure-docs/issues/101839 and
 // 70029; a file system smaller than its partition: diskpart's `extend filesystem`.
-TEST(ReportedDisksTest, VolumesThatCannotGrowAreStaged) {
+TEST(ReportedDisksTest, AVolumeThatCannotGrowIsStagedAnyway) {
   const auto smaller = [](absl::string_view file_system) {
     return absl::StrCat(
         "size_bytes: 34359738368 style: GPT partition { size_bytes: 10737418240 volume { id: "
@@ -234,7 +234,7 @@ TEST(ReportedDisksTest, VolumesThatCannotGrowAreStaged) {
 }
 
 // github.com/MicrosoftDocs/azure-docs/issues/70029: a recovery partition lies behind the data.
-TEST(ReportedDisksTest, WhatLiesBehindAVolumeIsNamed) {
+TEST(ReportedDisksTest, TheErrorNamesThePartitionThatPreventsGrowth) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 34359738368 style: GPT partition { size_bytes: 10737418240 ",
       DataVolume("1", ""), " } partition { type: RECOVERY size_bytes: 524288000 } }"));
@@ -245,7 +245,7 @@ TEST(ReportedDisksTest, WhatLiesBehindAVolumeIsNamed) {
 }
 
 // Disks of EC2 are laid out like this.
-TEST(ReportedDisksTest, ReservedPartitionAt17408) {
+TEST(ReportedDisksTest, ADiskWithAReservedPartitionAtOffset17408IsStaged) {
   Reported node(
       absl::StrCat("disk { number: 1 size_bytes: 1073741824 style: GPT partition { type: "
                    "MICROSOFT_RESERVED offset_bytes: 17408 size_bytes: 16759808 } "
@@ -256,7 +256,7 @@ TEST(ReportedDisksTest, ReservedPartitionAt17408) {
 
 // github.com/aws-quickstart/quickstart-microsoft-sql/issues/56: a disk that arrives online gets a
 // letter; under another SAN policy it arrives offline.
-TEST(ReportedDisksTest, DiskThatArrivesWithALetter) {
+TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
   const auto disk = [](absl::string_view more) {
     return absl::StrCat(
         "disk { number: 1 size_bytes: 10737418240 style: MBR page83: 'pv' "
@@ -271,7 +271,7 @@ TEST(ReportedDisksTest, DiskThatArrivesWithALetter) {
     EXPECT_THAT(staged->warnings, ElementsAre(HasSubstr("disk 1 holds E:")));
     EXPECT_TRUE(node.Stage(named).ok());
   }
-  // A disk number or location may by now belong to another disk, so it is refused.
+  // By now another disk may have the number or location, so the call refuses it.
   Reported node(disk(""));
   const DiskSelector place = {.lun_id = "1", .adapter = "3"};
   for (const DiskSelector& selector : {place, DiskSelector{.number = "1"}}) {
@@ -285,7 +285,7 @@ TEST(ReportedDisksTest, DiskThatArrivesWithALetter) {
 }
 
 // github.com/AutomatedLab/AutomatedLab/issues/1067: the service smphost is disabled.
-TEST(ReportedDisksTest, StorageProviderDisabled) {
+TEST(ReportedDisksTest, TheErrorNamesTheDisabledStorageService) {
   Reported node(
       absl::StrCat("disk { number: 1 size_bytes: 10737418240 page83: 'p' style: GPT "
                    "partition { size_bytes: 10000000000 ",
@@ -300,7 +300,7 @@ TEST(ReportedDisksTest, StorageProviderDisabled) {
 }
 
 // github.com/balena-io-modules/drivelist/issues/206: FVE_E_LOCKED_VOLUME.
-TEST(ReportedDisksTest, VolumeLockedByBitLocker) {
+TEST(ReportedDisksTest, CallsOnALockedBitLockerVolumeSayHowToUnlockIt) {
   Reported node(
       absl::StrCat("disk { number: 1 size_bytes: 10737418240 style: GPT partition { "
                    "size_bytes: 10000000000 ",
@@ -327,7 +327,7 @@ TEST(ReportedDisksTest, VolumeLockedByBitLocker) {
 }
 
 // github.com/kubernetes-sigs/aws-ebs-csi-driver/issues/1116.
-TEST(ReportedDisksTest, FileHeldOpenAtUnstage) {
+TEST(ReportedDisksTest, UnstageVolumeWarnsIfAnOpenFileKeepsTheDiskOnline) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10737418240 style: GPT partition { size_bytes: 10000000000 ",
       DataVolume("1", "file { path: 'a.log' kind: FILE size_bytes: 1 }"),
@@ -342,7 +342,7 @@ TEST(ReportedDisksTest, FileHeldOpenAtUnstage) {
 }
 
 // github.com/balena-io-modules/drivelist/issues/240: the volume is read-only but its disk is not.
-TEST(ReportedDisksTest, ReadOnlyVolume) {
+TEST(ReportedDisksTest, StageVolumeWarnsOfAReadOnlyVolume) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10002366464 style: GPT partition { size_bytes: 10000269312 ",
       DataVolume("1", "read_only: true"), " } }"));
@@ -356,7 +356,7 @@ TEST(ReportedDisksTest, ReadOnlyVolume) {
 }
 
 // github.com/dsccommunity/StorageDsc/issues/80: a failover cluster shows the disks of other nodes.
-TEST(ReportedDisksTest, TwoObjectsForOneKey) {
+TEST(ReportedDisksTest, CallsAreRefusedIfWmiReturnsTwoObjectsWithOneKey) {
   for (const char* of : {"wmi.Query/MSFT_Disk", "wmi.Query/MSFT_Volume"}) {
     Reported node(absl::StrCat("fault { operation: '", of, "' objects: EACH_TWICE } ",
                                "disk { number: 1 size_bytes: 10737418240 style: GPT partition { "
@@ -372,7 +372,7 @@ TEST(ReportedDisksTest, TwoObjectsForOneKey) {
 }
 
 // github.com/ClusterLabs/resource-agents/issues/1463.
-TEST(ReportedDisksTest, TwoDisksOfOneName) {
+TEST(ReportedDisksTest, TheErrorNamesBothDisksWithTheSamePage83Name) {
   Reported node(
       "disk { number: 1 size_bytes: 1073741824 page83: 'same' } "
       "disk { number: 2 size_bytes: 1073741824 page83: 'same' }");

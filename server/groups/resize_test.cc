@@ -1,4 +1,4 @@
-// Tests how far a volume grows, and the result of growth that Windows refuses.
+// Tests the limits of a volume's growth, and growth that Windows refuses.
 #include <cstdint>
 
 #include "absl/strings/match.h"
@@ -11,7 +11,7 @@ namespace {
 
 using ResizeTest = StrictDiskTest;
 
-TEST_F(ResizeTest, AResizeToTheMaximumTakesWindowsMaximum) {
+TEST_F(ResizeTest, AResizeToTheMaximumUsesTheMaximumThatWindowsReports) {
   const std::string volume = Volume(1);
   const uint64_t before = Size(volume);
   ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());
@@ -20,12 +20,12 @@ TEST_F(ResizeTest, AResizeToTheMaximumTakesWindowsMaximum) {
   EXPECT_TRUE(resized.ok()) << resized;
   const uint64_t largest = Size(volume);
   EXPECT_EQ(largest, before + 10 * kGiB - 8 * kMiB);
-  // No more room remains, even for a repeated call.
+  // A repeated call finds no more room.
   EXPECT_TRUE(Resize(volume, 0).ok());
   EXPECT_EQ(Size(volume), largest);
 }
 
-TEST_F(ResizeTest, AResizeToASizeIsToThatSizeOrFails) {
+TEST_F(ResizeTest, AResizeToASizeReachesExactlyThatSizeOrFails) {
   const std::string volume = Volume(1);
   const uint64_t before = Size(volume);
   ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());
@@ -40,8 +40,8 @@ TEST_F(ResizeTest, AResizeToASizeIsToThatSizeOrFails) {
   EXPECT_EQ(Size(volume), before + kGiB);
 }
 
-// GetSupportedSize, which fails if the service that optimises drives is disabled, is not needed.
-TEST_F(ResizeTest, AResizeEndsWhereTheNextPartitionBegins) {
+// Does not need GetSupportedSize: it fails if the service that optimises drives is disabled.
+TEST_F(ResizeTest, AResizeEndsAtTheNextPartition) {
   const std::vector<std::string> volumes = TwoVolumes();
   Inject("wmi.Invoke/MSFT_Partition.GetSupportedSize", 2, 0);
   const absl::Status beyond = Resize(volumes[0], 3 * kGiB);
@@ -65,10 +65,10 @@ TEST_F(ResizeTest, AResizeNoticesThatTheDiskHasGrown) {
   EXPECT_GT(Size(volume), 30 * kGiB - 64 * kMiB);
 }
 
-TEST_F(ResizeTest, GrowthBelowAHundredMebibytesNeverFails) {
+TEST_F(ResizeTest, AFailedGrowthBelow100MiBIsNotAnError) {
   const std::string volume = Volume(1);
   const uint64_t full = Size(volume);
-  // There is no room.
+  // The disk has no more room.
   EXPECT_TRUE(Resize(volume, full + 99 * kMiB).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Resize(volume, full + 100 * kMiB)));
   EXPECT_EQ(Size(volume), full);
@@ -93,7 +93,7 @@ TEST_F(ResizeTest, GrowthBelowAHundredMebibytesNeverFails) {
   EXPECT_EQ(Size(volume), full + 50 * kMiB);
 }
 
-TEST_F(ResizeTest, MoreGrowthThatFailsIsAnError) {
+TEST_F(ResizeTest, AFailedGrowthOf100MiBOrMoreIsAnError) {
   const std::string volume = Volume(1);
   const uint64_t full = Size(volume);
   ASSERT_TRUE(node_->GrowDisk(1, 12 * kGiB).ok());
@@ -105,7 +105,7 @@ TEST_F(ResizeTest, MoreGrowthThatFailsIsAnError) {
   }
 }
 
-TEST(SignedBytesTest, SizesThatNoAnswerHolds) {
+TEST(SignedBytesTest, SizesBeyondInt64AreInternalErrors) {
   EXPECT_EQ(*SignedBytes("total_bytes", INT64_MAX), INT64_MAX);
   EXPECT_EQ(SignedBytes("total_bytes", uint64_t{1} << 63).status(),
             absl::InternalError("total_bytes: 9223372036854775808 bytes, which is impossible"));

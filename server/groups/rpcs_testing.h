@@ -1,4 +1,4 @@
-// Calls every rpc of the services once, on a node where each succeeds.
+// Calls every rpc of the services once, on a node where each rpc succeeds.
 #pragma once
 
 #include <functional>

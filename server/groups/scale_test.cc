@@ -107,7 +107,7 @@ class ScaledNode : public HandlerTest {
   uint64_t grown_ = uint64_t{1} << 30;
 };
 
-TEST(ScaleTest, LookUpsCostTheSameOnAnyNodeAndListingsAFixedNumberPerDisk) {
+TEST(ScaleTest, LookUpsMakeAFixedNumberOfCallsAndListingsAFixedNumberPerDisk) {
   using N = ScaledNode;
   constexpr int kSmall = 10, kLarge = 100;
   static constexpr char kNew[] = R"(\\files\new)";
@@ -294,7 +294,7 @@ TEST(ScaleTest, LookUpsCostTheSameOnAnyNodeAndListingsAFixedNumberPerDisk) {
 }
 
 // SetDiskState lists the node's volumes once while it waits for the volumes of the disk.
-TEST(ScaleTest, ADiskThatComesOnlineLooksOnceForItsVolumes) {
+TEST(ScaleTest, SetDiskStateListsTheNodesVolumesOnce) {
   for (const int size : {10, 100}) {
     ScaledNode node(size);
     ASSERT_TRUE(node.SetState(false).ok());

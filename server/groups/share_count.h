@@ -18,8 +18,8 @@
 namespace csi_proxy::groups {
 
 struct ShareCounts {
-  // Mappings with a link, without one, and those for which this is unknown because some directories
-  // could not be read.
+  // Mappings with a link, mappings without a link, and mappings where this is unknown because some
+  // directories could not be read.
   size_t linked = 0;
   size_t unlinked = 0;
   size_t unknown = 0;
@@ -31,11 +31,11 @@ struct ShareCounts {
 ShareCounts CountShares(const storage::ListSmbMappingsResponse& response);
 
 // Counts on its own thread and returns the last counts, because a count queries WMI and walks the
-// working directories, and a metrics scrape must not wait for either. Thread-safe.
+// working directories, and a metrics scrape must not wait for that. Thread-safe.
 class ShareCount {
  public:
-  // A count starts kEvery after the start of the last one. After a slow count, which a pod can
-  // cause, the next one also waits kRest times as long as that count took.
+  // A count starts kEvery after the start of the last one. A pod can cause a slow count, so the
+  // next count also waits kRest times as long as the last one took.
   static constexpr absl::Duration kEvery = absl::Minutes(1);
   static constexpr int kRest = 20;
   // The time limit of a count.
@@ -48,8 +48,7 @@ class ShareCount {
   // Cancels a running count.
   ~ShareCount();
 
-  // Returns the last counts; nothing before the first and after a failed one. Starts a count that
-  // is due.
+  // Returns the last counts, or nullopt before the first or after a failed one. Starts a due count.
   std::optional<ShareCounts> Get();
 
  private:

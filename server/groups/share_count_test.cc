@@ -20,7 +20,7 @@ const ListSmbMappingsResponse kListed = {
                  {R"(\\h\b)", "OK", {R"(C:\k\3)"}},
                  {R"(\\h\c)", "OK", {}}}};
 
-// Returns true once the counts are `expected`, false after a minute.
+// Returns true when the counts are `expected`, false after a minute.
 bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
   const SteadyTime end = SteadyTime::Now() + absl::Seconds(60);
   while (SteadyTime::Now() < end) {
@@ -30,7 +30,7 @@ bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
   return false;
 }
 
-TEST(CountSharesTest, WithoutAllDirectoriesNoMappingIsKnownToHaveNoLink) {
+TEST(CountSharesTest, MappingsWithoutLinksCountAsUnknownIfTheListingIsIncomplete) {
   EXPECT_EQ(CountShares(kListed), (ShareCounts{.linked = 2, .unlinked = 1, .links = 3}));
   ListSmbMappingsResponse cut = kListed;
   cut.incomplete = true;
@@ -38,8 +38,8 @@ TEST(CountSharesTest, WithoutAllDirectoriesNoMappingIsKnownToHaveNoLink) {
   EXPECT_EQ(CountShares({}), ShareCounts());
 }
 
-// A dead server or a hanging WMI must not delay the other metrics.
-TEST(ShareCountTest, NobodyWaitsForACountAndAStopEndsIt) {
+// An unreachable server or a hanging WMI must not delay the other metrics.
+TEST(ShareCountTest, GetNeverWaitsAndTheDestructorCancelsTheCount) {
   std::atomic<int> begun = 0, given_up = 0;
   {
     ShareCount count(
@@ -59,7 +59,7 @@ TEST(ShareCountTest, NobodyWaitsForACountAndAStopEndsIt) {
   EXPECT_EQ(given_up, 1);
 }
 
-TEST(ShareCountTest, ACountThatFailedTakesTheLastOneBack) {
+TEST(ShareCountTest, AFailedCountClearsTheLastResult) {
   std::atomic<bool> fails = false;
   ShareCount count(
       [&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {
@@ -74,7 +74,7 @@ TEST(ShareCountTest, ACountThatFailedTakesTheLastOneBack) {
   EXPECT_TRUE(Becomes(count, CountShares(kListed)));
 }
 
-TEST(ShareCountTest, CountsNoMoreOftenThanEveryMinute) {
+TEST(ShareCountTest, SharesAreCountedAtMostOncePerMinute) {
   std::atomic<int> begun = 0;
   ShareCount count([&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {
     ++begun;
@@ -85,8 +85,8 @@ TEST(ShareCountTest, CountsNoMoreOftenThanEveryMinute) {
   EXPECT_EQ(begun, 1);
 }
 
-// Counting in a tree that a pod has made slow to walk uses at most a twentieth of a processor.
-TEST(ShareCountTest, RestsLongerThanItWorks) {
+// A count in a tree that a pod has made slow to walk uses at most a twentieth of a processor.
+TEST(ShareCountTest, ASlowCountDelaysTheNextCountProportionally) {
   std::atomic<int> begun = 0;
   ShareCount count(
       [&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {

@@ -1,5 +1,5 @@
 // Disks and volumes on a machine as strict as Windows: disks that come offline, volumes that arrive
-// late, disks that are pulled, a provider whose cache is out of date.
+// late, disks that are removed, a provider with an outdated cache.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -8,9 +8,9 @@
 namespace csi_proxy::groups {
 namespace {
 
-// The call must neither add a partition nor wait, because no volume will arrive. An OK would make
-// drivers take the first volume of an empty list, whose length they do not check.
-TEST_F(StrictDiskTest, PartitionDiskOfADiskThatBringsNoVolumeIsRefused) {
+// The call must not add a partition and must not wait, because no volume will arrive. After an OK
+// drivers would use the first volume of an empty list, because they do not check its length.
+TEST_F(StrictDiskTest, PartitionDiskRefusesADiskWithOnlySystemOrForeignPartitions) {
   for (const auto type :
        {machine::simulator::PartitionType::kLinux, machine::simulator::PartitionType::kEfiSystem}) {
     for (const bool online : {true, false}) {
@@ -32,9 +32,10 @@ TEST_F(StrictDiskTest, PartitionDiskOfADiskThatBringsNoVolumeIsRefused) {
   }
 }
 
-TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionBringsItsVolume) {
+TEST_F(StrictDiskTest, PartitionDiskBringsAPartitionedOfflineDiskOnline) {
   const std::string volume = Volume(1);
-  // Windows keeps a restored copy offline beside the original, and a disk of a SAN.
+  // Windows keeps these disks offline: reason 1 (policy), a disk of a SAN; reason 4 (collision), a
+  // restored copy beside its original. 0 is unknown.
   for (const uint16_t reason : {0, 1, 4}) {
     ASSERT_TRUE(SetOnline(1, false).ok());
     Change([&](NodeState& state) {
@@ -46,7 +47,7 @@ TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionBringsItsVolu
     EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
     EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume})->formatted);
   }
-  // A second path to a disk stays offline, and so does a failing disk.
+  // Windows keeps these disks offline: a second path to a disk, and a failing disk.
   for (const uint16_t reason : {2, 5, 6}) {
     ASSERT_TRUE(SetOnline(1, false).ok());
     Change([&](NodeState& state) { state.disks[1].facts.offline_reason = reason; });
@@ -56,7 +57,7 @@ TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionBringsItsVolu
   }
 }
 
-TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatComesOfflineAndReadOnlyMakesItUsable) {
+TEST_F(StrictDiskTest, PartitionDiskMakesAnOfflineReadOnlyRawDiskUsable) {
   for (const bool again : {false, true}) {
     node_->Reset();
     Behave([&](Behaviour& behaviour) { behaviour.online_makes_read_only = again; });
@@ -72,15 +73,15 @@ TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatComesOfflineAndReadOnlyMakesIt
   }
 }
 
-// A call that ended between the two steps leaves such a disk.
-TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatIsStillReadOnlyGoesOn) {
+// An earlier call that ended between the two steps leaves such a disk.
+TEST_F(StrictDiskTest, PartitionDiskMakesAnOnlineReadOnlyRawDiskWritable) {
   Change([](NodeState& state) { state.disks[3].online = true; });
   const absl::Status partitioned = Partition(3);
   EXPECT_TRUE(partitioned.ok()) << partitioned;
   EXPECT_FALSE(DiskNow(3).read_only);
 }
 
-TEST_F(StrictDiskTest, TheVolumesOfADiskAreThereWhenItIsOnline) {
+TEST_F(StrictDiskTest, SetDiskStateOnlineWaitsForTheDisksVolume) {
   const std::string volume = Volume(1);
   Change([](NodeState& state) { state.volume_arrival_delay = absl::Milliseconds(300); });
   for (int i = 0; i < 2; ++i) {
@@ -92,23 +93,23 @@ TEST_F(StrictDiskTest, TheVolumesOfADiskAreThereWhenItIsOnline) {
   }
 }
 
-TEST_F(StrictDiskTest, AllVolumesOfADiskAreAwaited) {
+TEST_F(StrictDiskTest, SetDiskStateOnlineWaitsForAllVolumesOfTheDisk) {
   const std::vector<std::string> volumes = TwoVolumes();
   ASSERT_TRUE(SetOnline(9, false).ok());
-  // This volume arrives after the other: automount ignores it.
+  // This volume arrives after the first one, because automount ignores it.
   Change([](NodeState& state) { state.disks.back().partitions[1].awaits_online = true; });
   ASSERT_TRUE(SetOnline(9, true).ok());
   EXPECT_EQ(Volumes(9), volumes);
 }
 
-TEST_F(StrictDiskTest, ADiskThatWasOnlineIsNotWaitedFor) {
+TEST_F(StrictDiskTest, SetDiskStateDoesNotWaitIfTheDiskWasOnline) {
   const std::vector<std::string> volumes = TwoVolumes();
   Change([](NodeState& state) { state.disks.back().partitions[1].awaits_online = true; });
   ASSERT_TRUE(SetOnline(9, true).ok());
   EXPECT_EQ(Volumes(9), std::vector<std::string>{volumes[0]});
 }
 
-TEST_F(StrictDiskTest, ADiskThatPromisesNoVolumeIsOnlineAtOnce) {
+TEST_F(StrictDiskTest, SetDiskStateDoesNotWaitIfTheDiskHasNoPartition) {
   Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
   const absl::Time start = absl::Now();
   EXPECT_TRUE(SetOnline(3, true).ok());
@@ -116,7 +117,7 @@ TEST_F(StrictDiskTest, ADiskThatPromisesNoVolumeIsOnlineAtOnce) {
 }
 
 // A file system that is mounted while its disk is read-only stays read-only.
-TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
+TEST_F(StrictDiskTest, SetDiskStateMakesTheDiskWritableBeforeItsVolumesArrive) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
@@ -130,7 +131,7 @@ TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
   EXPECT_TRUE(written.ok()) << written;
 }
 
-TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
+TEST_F(StrictDiskTest, AVolumeThatWindowsMountedReadOnlyIsRemounted) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
@@ -138,7 +139,7 @@ TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
   Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = true; });
   ASSERT_TRUE(SetOnline(1, true).ok());
   EXPECT_TRUE(WriteAt(Below("m")).ok());
-  // A call that ended between online and writable leaves such a disk.
+  // A call that ended after online and before writable leaves such a disk.
   Change([](NodeState& state) {
     state.disks[1].read_only = true;
     state.disks[1].partitions[1].mounted_read_only = true;
@@ -148,8 +149,8 @@ TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
   EXPECT_TRUE(Mkdir(Below("m\\taken")).ok());
 }
 
-TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
-  // The mount manager may have forgotten the volume, or not.
+TEST_F(StrictDiskTest, AMountOfADetachedDiskCanBeUnmounted) {
+  // The mount manager may or may not have forgotten the volume.
   for (const uint32_t error : {0, 2, 1117}) {
     for (const bool share : {false, true}) {
       node_->Reset();
@@ -171,8 +172,8 @@ TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
   }
 }
 
-// The volume is still listed, but its disk answers no more.
-TEST_F(StrictDiskTest, AMountWhoseDiskIsGoingIsUnmounted) {
+// The volume is still listed, but its disk no longer answers.
+TEST_F(StrictDiskTest, AMountOfAnUnresponsiveDiskCanBeUnmounted) {
   for (const uint32_t error : {21, 55, 433, 1167}) {
     node_->Reset();
     const std::string volume = Volume(1);
@@ -188,7 +189,7 @@ TEST_F(StrictDiskTest, AMountWhoseDiskIsGoingIsUnmounted) {
   }
 }
 
-TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
+TEST_F(StrictDiskTest, AMethodThatFailsOnAnOutdatedCacheIsRepeatedOnce) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(node_->GrowDisk(1, 100 * kGiB).ok());
   uint64_t size = 20 * kGiB;

@@ -54,7 +54,7 @@ class StrictDiskTest : public HandlerTest {
     EXPECT_TRUE(stats.ok()) << stats.status();
     return stats.ok() ? static_cast<uint64_t>(stats->total_bytes) : 0;
   }
-  // Returns OK if the volume mounted at a path takes writes.
+  // Returns OK if the volume mounted at a path is writable.
   absl::Status WriteAt(const std::string& path) { return Mkdir(absl::StrCat(path, "\\written")); }
 
   // Lets the machine fail with this error at `times` calls.

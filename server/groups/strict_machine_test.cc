@@ -28,7 +28,7 @@ class StrictMachineTest : public HandlerTest {
   }
 };
 
-TEST_F(StrictMachineTest, FormatDoesNotWaitForTheCacheOfWmi) {
+TEST_F(StrictMachineTest, FormatVolumeDoesNotWaitForWmisCache) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   const std::string volume = Volume(1, false);
   const SteadyTime start = SteadyTime::Now();
@@ -37,7 +37,7 @@ TEST_F(StrictMachineTest, FormatDoesNotWaitForTheCacheOfWmi) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(5));
 }
 
-TEST_F(StrictMachineTest, FormatOfAVolumeThatIsGoneIsNotFoundAtOnce) {
+TEST_F(StrictMachineTest, FormatVolumeFailsWithoutAWaitIfTheVolumeIsDetached) {
   const std::string volume = Volume(1, false);
   ASSERT_TRUE(node_->DetachDisk(1).ok());
   const SteadyTime start = SteadyTime::Now();
@@ -45,7 +45,7 @@ TEST_F(StrictMachineTest, FormatOfAVolumeThatIsGoneIsNotFoundAtOnce) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(5));
 }
 
-TEST_F(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
+TEST_F(StrictMachineTest, FormatVolumeEndsAtItsDeadlineIfWmiNeverShowsTheVolume) {
   const std::string volume = Volume(1, false);
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   Change([](NodeState& state) {
@@ -56,7 +56,7 @@ TEST_F(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
 }
 
-TEST_F(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
+TEST_F(StrictMachineTest, PartitionDiskSucceedsWithOddOutParametersOfWmi) {
   for (const OutParameters how : {OutParameters::kNull, OutParameters::kOdd}) {
     node_->Reset();
     Behave([&](Behaviour& behaviour) { behaviour.out_parameters = how; });
@@ -71,7 +71,7 @@ TEST_F(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
   }
 }
 
-TEST_F(StrictMachineTest, ADiskWithoutANumberHidesNoOther) {
+TEST_F(StrictMachineTest, ADiskWithoutANumberIsOmittedFromListings) {
   const auto before = disk_->ListDiskIDs(context_, {});
   ASSERT_TRUE(before.ok());
   Change([](NodeState& state) { state.disks[1].without_number = true; });
@@ -86,7 +86,7 @@ TEST_F(StrictMachineTest, ADiskWithoutANumberHidesNoOther) {
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 2}).ok());
 }
 
-TEST_F(StrictMachineTest, AWriteProtectedVolumeIsUnmountedAllTheSame) {
+TEST_F(StrictMachineTest, AWriteProtectedVolumeCanBeUnmounted) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
@@ -96,19 +96,19 @@ TEST_F(StrictMachineTest, AWriteProtectedVolumeIsUnmountedAllTheSame) {
   EXPECT_TRUE(unmounted.ok()) << unmounted;
 }
 
-TEST_F(StrictMachineTest, WithoutAutomountPartitionDiskBringsTheVolume) {
+TEST_F(StrictMachineTest, WithoutAutomountPartitionDiskMakesTheVolumeAvailable) {
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
   EXPECT_TRUE(Format(context_, Volume(1, false)).ok());
 }
 
-TEST_F(StrictMachineTest, WithoutAutomountAPartitionThatIsThereBringsItsVolumeToo) {
+TEST_F(StrictMachineTest, WithoutAutomountPartitionDiskMakesAnExistingVolumeAvailable) {
   const std::string volume = Volume(1);
   Change([](NodeState& state) { state.disks[1].partitions[1].awaits_online = true; });
   EXPECT_TRUE(volume_->ListVolumesOnDisk(context_, {.disk_number = 1})->volume_ids.empty());
   EXPECT_EQ(Volume(1, false), volume);
 }
 
-TEST_F(StrictMachineTest, AJunctionIsALinkAndNotAMountedFolder) {
+TEST_F(StrictMachineTest, AJunctionCountsAsALinkAndNotAsAMount) {
   ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
   ASSERT_TRUE(node_->MakeLink(Below("j"), Below("t"), true).ok());
   EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("j")})->is_symlink);
@@ -126,7 +126,7 @@ TEST_F(StrictMachineTest, AJunctionIsALinkAndNotAMountedFolder) {
   EXPECT_TRUE(Exists(Below("t\\kept")));
 }
 
-TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
+TEST_F(StrictMachineTest, RmdirIsUnavailableIfAPodHasAnEntryOpen) {
   ASSERT_TRUE(Mkdir(Below("pod\\logs")).ok());
   ASSERT_TRUE(node_
                   ->SetOtherOpens({{Below("pod\\logs"), machine::right::kReadData,
@@ -138,7 +138,7 @@ TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
   EXPECT_TRUE(Rmdir(Below("pod"), true).ok());
 }
 
-TEST_F(StrictMachineTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
+TEST_F(StrictMachineTest, RmdirWaitsForAnEntryThatIsOpenBriefly) {
   ASSERT_TRUE(Mkdir(Below("held\\inner")).ok());
   Fail("win32.Open", 3, 32, Below("held"));
   EXPECT_TRUE(Rmdir(Below("held"), true).ok());
@@ -151,8 +151,8 @@ TEST_F(StrictMachineTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(1));
 }
 
-// The entry is deleted but still open elsewhere: for drivers it is absent.
-TEST_F(StrictMachineTest, AnEntryBeingDeletedIsAbsent) {
+// The entry is deleted but another process has it open: for drivers it is absent.
+TEST_F(StrictMachineTest, AnEntryThatIsBeingDeletedCountsAsAbsent) {
   Behave([](Behaviour& behaviour) { behaviour.plain_deletion = true; });
   ASSERT_TRUE(Mkdir(Below("d\\e")).ok());
   ASSERT_TRUE(node_

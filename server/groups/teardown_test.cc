@@ -1,6 +1,6 @@
 // Runs every rpc that ends a mount, a link, a mapping or a session, while each call to the machine
 // in turn fails, hangs, is late, or is the last before the process dies, and while another process
-// keeps the folder open. The rpc must end what it is for. Waits take no time, because the program
+// keeps the folder open. The rpc must still end its object. Waits take no time, because the program
 // has the clock of random_nodes_test.cc.
 #include <chrono>
 #include <functional>
@@ -24,8 +24,8 @@ using machine::simulator::FaultRule;
 using machine::simulator::Tree;
 using testing::HasSubstr;
 
-// Disk 1 is mounted at `tree\vol`, and LUN 0 of the target that ends in `data` at `lun`. `share` is
-// a link to a mapped share. Everything else belongs to other tenants and must stay.
+// Disk 1 is mounted at `tree\vol`, and LUN 0 of the target with the suffix `data` at `lun`. `share`
+// is a link to a mapped share. All other objects belong to other tenants and must stay.
 constexpr char kScenario[] = R"(
   behaviour { volume_cache_ms: 0 }
   disk { number: 0 size_bytes: 68719476736 style: GPT partition { size_bytes: 60000000000 volume {
@@ -160,7 +160,7 @@ bool IsConnected(const NodeState& state) {
          state.iscsi_portals[0].targets[0].persistent;
 }
 
-// Returns true if the mount, link or mapping that the row ends still exists.
+// Returns true if the row's mount, link or mapping still exists.
 bool IsThere(NodeState state, const Row& row) {
   if (row.target.empty()) return IsMapped(state);
   const Tree& tree = SystemTree(state);
@@ -169,8 +169,8 @@ bool IsThere(NodeState state, const Row& row) {
          (tree.at(*entry).mounted.has_value() || tree.at(*entry).kind == Tree::Kind::kLink);
 }
 
-// Returns a word for each object that the row should have removed and has not. The answers must
-// contain these words.
+// Returns a word for each object that the row should have removed and that still exists. The
+// answers must contain these words.
 std::set<std::string> Left(NodeState state, const Row& row) {
   std::set<std::string> left;
   if (!row.removed.empty() && Find(SystemTree(state), row.target).has_value()) {
@@ -212,8 +212,8 @@ std::string Others(NodeState state, const Row& row) {
 }
 
 // Runs the row up to three times on a node that `spoil` has changed, then once more without faults.
-// The mount, link or mapping must have ended after the repeats, unless `may_stay`, and after the
-// last run. Returns the errors and warnings of the first runs.
+// The mount, link or mapping must be gone after the repeats, unless `may_stay`, and after the last
+// run. Returns the errors and warnings of the first runs.
 std::string Spoil(const Row& row, const std::function<void(NodeState&)>& spoil,
                   bool may_stay = false) {
   const auto node = NodeIn(Prepared());
@@ -239,7 +239,7 @@ std::string Spoil(const Row& row, const std::function<void(NodeState&)>& spoil,
   const std::string told = absl::StrJoin(said, "\n");
   EXPECT_EQ(Others(node->Snapshot(), row), Others(Prepared(), row));
   EXPECT_EQ(process.locks.size(), 0u);
-  // A row without a target removes only the mapping, and fails if that fails.
+  // A row without a target only removes the mapping, and fails if the removal fails.
   if (!may_stay && !row.target.empty()) {
     EXPECT_FALSE(IsThere(node->Snapshot(), row)) << told;
     for (const std::string& word : Left(node->Snapshot(), row)) EXPECT_THAT(told, HasSubstr(word));
@@ -259,14 +259,14 @@ std::string Spoil(const Row& row, const std::function<void(NodeState&)>& spoil,
   return told;
 }
 
-// Returns true for a call without which the entry at a target can be neither found nor removed.
+// Returns true for a call that is needed to find or remove the entry at a target.
 bool IsOfTheEntry(absl::string_view operation) {
   return operation == "win32.Open" || operation == "win32.OpenBelow" ||
          operation == "win32.GetAttributes" || operation == "win32.ReadReparsePoint" ||
          operation == "win32.List";
 }
 
-// Returns true for an error from which an rpc concludes that the disk, entry or portal is absent.
+// Returns true for an error that shows an rpc that the disk, entry or portal is absent.
 bool SaysNothingIsThere(absl::string_view operation, uint32_t error) {
   return (error == 2 || error == 3) &&
          (operation == "win32.Control" || operation == "win32.Delete" ||
@@ -290,15 +290,15 @@ FaultRule Rule(const std::string& operation, uint32_t error) {
   return rule;
 }
 
-// The errors that Windows documents for a device that fails, or is locked, for an entry that others
-// hold, and for WMI; and the return values of MSFT_Disk.Offline
+// The errors that Windows documents for a device that fails or is locked, for an entry that other
+// processes hold, and for WMI; and the return values of MSFT_Disk.Offline
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline) and the common ones.
 constexpr uint32_t kWin32Errors[] = {2,   5,   21,  23,   31,   32,   55,   87,
                                      112, 433, 483, 1006, 1117, 1167, 1392, 0x80310000};
 constexpr uint32_t kWmiErrors[] = {0x80041001, 0x80041003, 0x80041013};
 constexpr uint32_t kReturnValues[] = {1, 2, 3, 4, 5, 6, 40001, 40002, 40003, 41009, 41018};
 
-TEST(TeardownTest, EndsAlthoughOneCallAlwaysFails) {
+TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallAlwaysFails) {
   for (const Row& row : Rows()) {
     const auto fail = [&](const std::string& operation, uint32_t error) {
       if (SaysNothingIsThere(operation, error)) return;
@@ -318,7 +318,7 @@ TEST(TeardownTest, EndsAlthoughOneCallAlwaysFails) {
   }
 }
 
-TEST(TeardownTest, EndsAlthoughOneCallHangsOrIsLate) {
+TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallHangsOrIsLate) {
   std::vector<std::string> calls = MachineCalls("");
   calls.emplace_back("wmi.*");
   for (const Row& row : Rows()) {
@@ -343,9 +343,9 @@ TEST(TeardownTest, EndsAlthoughOneCallHangsOrIsLate) {
   }
 }
 
-// Another process reads the folder and shares no deletion, as a virus scanner does. Windows may be
-// slow to name that process; then the error names none.
-TEST(TeardownTest, EndsAlthoughTheFolderIsHeldOpen) {
+// Another process, like a virus scanner, has the folder open and its sharing mode forbids deletion.
+// Windows may be slow to name that process; then the error does not name it.
+TEST(TeardownTest, TeardownSucceedsWhileAnotherProcessHasTheFolderOpen) {
   for (const Row& row : Rows()) {
     for (const int seconds : {0, 2}) {
       SCOPED_TRACE(absl::StrCat(row.name, ", ", seconds, " s"));
@@ -366,7 +366,7 @@ TEST(TeardownTest, EndsAlthoughTheFolderIsHeldOpen) {
   }
 }
 
-TEST(TeardownTest, RepeatAfterADeathAtAnyCallEndsTheSame) {
+TEST(TeardownTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
   for (const Row& row : Rows()) {
     for (const bool reboots : {false, true}) {
       const auto whole = NodeIn(Prepared());
@@ -392,9 +392,9 @@ TEST(TeardownTest, RepeatAfterADeathAtAnyCallEndsTheSame) {
   }
 }
 
-// A removal that Windows finishes after its caller has given up takes nothing from the call that
-// has staged the same share, disk or session since.
-TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
+// Windows finishes a removal after its caller has given up. In between, another call has staged the
+// same share, disk or session, and must keep it.
+TEST(TeardownTest, ALateRemovalDoesNotUndoTheNextCallsStaging) {
   struct Case {
     const char* row;
     const char* operation;
@@ -424,7 +424,7 @@ TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
              .status();
        },
        [](const NodeState& state) { return state.iscsi_portals[0].targets[0].connected; }},
-      // The calls of the older groups wait too.
+      // The calls of the older groups also wait.
       {"UnstageVolume", "wmi.Invoke/MSFT_Disk.Offline",
        [](Process& p, const CallContext& c) {
          return disk::NewDiskService(p.deps)
@@ -471,8 +471,8 @@ TEST(TeardownTest, LateRemovalTakesNothingFromTheNextCall) {
   }
 }
 
-// A format that Windows finishes after its caller has given up erases nothing of the next call's.
-TEST(TeardownTest, LateFormatIsFinishedBeforeTheNextCallUsesTheVolume) {
+// Windows finishes a format after its caller has given up. It must not erase data of the next call.
+TEST(TeardownTest, TheNextCallWaitsForTheEndOfALateFormat) {
   const auto node = NodeIn(Prepared());
   FaultRule late = Rule("wmi.Invoke/MSFT_Volume.Format", 0);
   late.latency = absl::Minutes(1);
@@ -505,9 +505,8 @@ TEST(TeardownTest, LateFormatIsFinishedBeforeTheNextCallUsesTheVolume) {
   EXPECT_EQ(mount(absl::Minutes(2)), absl::OkStatus());
 }
 
-// A listing waits at most a second for a class of WMI that it can do without, and reports what is
-// unknown.
-TEST(ListingsTest, AnswerAlthoughOneClassOfWmiHangs) {
+// A listing waits at most a second for an optional class of WMI, and reports the unknown facts.
+TEST(ListingsTest, ListingsAnswerEvenIfOneWmiClassHangs) {
   for (const std::string& operation : MachineCalls("wmi.Query/")) {
     SCOPED_TRACE(operation);
     const auto node = NodeIn(Prepared());
@@ -541,7 +540,7 @@ TEST(ListingsTest, AnswerAlthoughOneClassOfWmiHangs) {
                 operation == "wmi.Query/MSFT_Partition");
     }
     EXPECT_LE(absl::Now() - begin, absl::Seconds(3));
-    // A call whose own time ends first fails.
+    // A call fails if its own time ends first.
     EXPECT_EQ(process.storage->ListMounts(hurried(), {}).ok(),
               operation != "wmi.Query/MSFT_SmbGlobalMapping");
     EXPECT_EQ(process.storage->GetVolumeHealth(hurried(), {kVolume}).ok(), !is_part);

@@ -19,7 +19,7 @@ namespace csi_proxy::groups {
 // Where a test's files are.
 enum class Files {
   kSimulated,
-  // Real files; see RealFiles. All else is simulated.
+  // Real files; see RealFiles. The rest of the machine is simulated.
   kReal,
 };
 
@@ -112,8 +112,8 @@ class HandlerTest : public testing::Test {
                                   : node_->WriteFile(path, size_bytes, false);
   }
 
-  // Lets the machine fail at a call, such as `win32.Flush`, with an error; always if `times` is 0,
-  // and only at calls on `resource` unless that is empty.
+  // Makes a call of the machine, such as `win32.Flush`, fail with an error `times` times, or always
+  // if `times` is 0. Unless `resource` is empty, only calls on it fail.
   void Fail(const std::string& call, uint32_t times = 1, uint32_t error = 5,
             const std::string& resource = "") {
     machine::simulator::FaultRule rule;
@@ -124,7 +124,7 @@ class HandlerTest : public testing::Test {
     rule.error = machine::simulator::KnownError(error);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
-  // Delays a call of the machine by `latency`; `times` and `resource` are as for Fail().
+  // Delays a call of the machine by `latency`. See Fail() for `times` and `resource`.
   void Delay(const std::string& call, absl::Duration latency, uint32_t times = 0,
              const std::string& resource = "") {
     machine::simulator::FaultRule rule;
@@ -143,7 +143,7 @@ class HandlerTest : public testing::Test {
   std::unique_ptr<machine::simulator::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> host_;
-  // The host's own.
+  // The host's own locks.
   ResourceLocks locks_;
   Deps deps_;
   std::unique_ptr<disk::Service> disk_;

@@ -1,5 +1,5 @@
-// The errors of ../troubleshooting.md: each text of its first columns is a part of an error that a
-// simulated node returns.
+// The errors of ../troubleshooting.md: each text in its first columns is part of an error of a
+// simulated node.
 #include <fstream>
 #include <map>
 #include <memory>
@@ -34,7 +34,7 @@ class Night : public StageTest {
       return answer.ok() ? absl::UnknownError(absl::StrJoin(answer->warnings, "\n"))
                          : answer.status();
     };
-    // As a virus scanner does.
+    // Holds the file open, like a virus scanner.
     const auto hold = [this](const std::string& path) {
       Change([&](groups::NodeState& state) {
         state.other_opens = {{path, machine::right::kReadData,
@@ -188,7 +188,7 @@ class Night : public StageTest {
   }
 };
 
-TEST(TroubleshootingTest, EachTextOfThePageIsInAnErrorOfANode) {
+TEST(TroubleshootingTest, EachTextOnThePageOccursInAnErrorOfANode) {
   std::ifstream page(TROUBLESHOOTING_PAGE);
   std::set<std::string> texts;
   for (std::string line; std::getline(page, line) && line != "## Findings of diagnose";) {

@@ -1,4 +1,4 @@
-// Repeats a step whose failure may be temporary.
+// Repeats a step that may fail temporarily.
 #pragma once
 
 #include "absl/time/time.h"
@@ -6,8 +6,8 @@
 
 namespace csi_proxy::groups {
 
-// Runs `step` up to three times, with pauses, until `is_final` returns true for its result or the
-// call ends. Returns the last result.
+// Runs `step` up to three times, with pauses, until `is_final` accepts its result or the call ends.
+// Returns the last result.
 template <typename Step, typename IsFinal>
 auto TryThrice(const CallContext& context, Step step, IsFinal is_final) {
   constexpr absl::Duration kPause = absl::Milliseconds(100);

@@ -20,7 +20,7 @@ class WaitsTest : public StrictDiskTest {
   static CallContext Hurried() { return CallContext().WithTimeout(absl::Milliseconds(150)); }
 };
 
-TEST_F(WaitsTest, ForAService) {
+TEST_F(WaitsTest, ALateStartOrStopReportsTheServicesState) {
   Change([](NodeState& node) {
     for (auto& service : node.services) {
       service.start_latency = service.stop_latency = absl::Hours(1);
@@ -36,7 +36,7 @@ TEST_F(WaitsTest, ForAService) {
 }
 
 // Another program started the change of state.
-TEST_F(WaitsTest, ForAServiceInAnyState) {
+TEST_F(WaitsTest, TheErrorNamesThePendingStateOfAService) {
   const std::pair<ServiceState, const char*> states[] = {
       {ServiceState::kStopped, "stopped"},
       {ServiceState::kContinuePending, "continuing"},
@@ -57,7 +57,7 @@ TEST_F(WaitsTest, ForAServiceInAnyState) {
   }
 }
 
-TEST_F(WaitsTest, ForAVolume) {
+TEST_F(WaitsTest, TheErrorSaysThatTheVolumeHasNotArrived) {
   Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
   EXPECT_EQ(disk_->PartitionDisk(Hurried(), {.disk_number = 1}).status(),
             DeadlineExceededError("disk 1 is partitioned, but its volume has not arrived: the "
@@ -66,7 +66,7 @@ TEST_F(WaitsTest, ForAVolume) {
   EXPECT_EQ(disk_->SetDiskState(Hurried(), {.disk_number = 1, .is_online = true}).status(),
             DeadlineExceededError("disk 1 is online, but its volume has not arrived: the call's "
                                   "deadline has passed"));
-  // The call could not mount the volume either.
+  // The call cannot mount the volume either.
   Inject("wmi.Invoke/MSFT_Partition.Online", 31);
   const absl::Status late =
       disk_->PartitionDisk(context_.WithTimeout(absl::Seconds(1)), {.disk_number = 1}).status();
@@ -96,7 +96,7 @@ struct WaitingSlot final : SlotHolder {
   std::atomic<bool> waits = false;
 };
 
-// Twenty servers never answer. Nine calls wait for each, eight of them for the share's lock.
+// Twenty servers never answer. Nine calls wait for each, eight of these for the share's lock.
 TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersYieldTheirSlots) {
   constexpr int kServers = 20, kCallsEach = 9;
   node_->core()->Change([](NodeState& state) {

@@ -38,7 +38,7 @@ class BlankTest : public testing::Test {
   std::unique_ptr<machine::Os> os_;
 };
 
-TEST_F(BlankTest, TheHeadAndTheTailAreLookedAt) {
+TEST_F(BlankTest, IsBlankReadsTheHeadAndTheTail) {
   EXPECT_TRUE(*IsBlank(0, kGiB));
   for (const uint64_t at : {uint64_t{0}, kMiB - 1, kMiB, 2 * kMiB - 1, kGiB - kMiB, kGiB - 1}) {
     Write(at, "x");
@@ -51,7 +51,7 @@ TEST_F(BlankTest, TheHeadAndTheTailAreLookedAt) {
   }
 }
 
-TEST_F(BlankTest, ThroughoutAlsoReadsPlacesInBetween) {
+TEST_F(BlankTest, IsBlankWithThroughoutAlsoReadsPlacesInBetween) {
   const auto is_blank = [this] { return *IsBlank(kMiB, 64 * kMiB, 1, Look::kThroughout); };
   EXPECT_TRUE(is_blank());
   for (uint64_t at = 4 * kMiB; at < 60 * kMiB; at += 8 * kMiB) {
@@ -62,7 +62,7 @@ TEST_F(BlankTest, ThroughoutAlsoReadsPlacesInBetween) {
   }
 }
 
-TEST_F(BlankTest, APartIsItsOwnHeadAndTail) {
+TEST_F(BlankTest, IsBlankReadsHeadAndTailOfThePartOnly) {
   Write(10 * kMiB - 1, "x");
   EXPECT_TRUE(*IsBlank(10 * kMiB, 100 * kMiB));
   Write(10 * kMiB, "x");
@@ -73,7 +73,7 @@ TEST_F(BlankTest, APartIsItsOwnHeadAndTail) {
   EXPECT_TRUE(*IsBlank(10 * kMiB, 100 * kMiB));
 }
 
-TEST_F(BlankTest, ASmallPartIsReadWhole) {
+TEST_F(BlankTest, IsBlankReadsASmallPartCompletely) {
   for (const uint64_t size : {uint64_t{512}, kMiB, 2 * kMiB, 2 * kMiB + 512, 3 * kMiB}) {
     Write(kMiB + size, "x");
     EXPECT_TRUE(*IsBlank(kMiB, size)) << size;

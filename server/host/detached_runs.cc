@@ -13,7 +13,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// The interval at which a waiting call checks whether it has ended.
+// The interval at which a waiting call checks its deadline and cancellation.
 constexpr absl::Duration kLook = absl::Milliseconds(10);
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Runs functions on threads of their own, which a call can leave when its time is over.
+// Runs functions on separate threads, so that a call can leave them when its time is over.
 //
 // Windows may go on after the caller has given up: a flush cannot be stopped, a method of WMI may
-// continue, and a mute disk may never answer a read. A removal that takes effect late would take
-// the share, disk or session from the call that has set it up since. So a call that sets up an
-// object first waits for the end of its changes.
+// continue, and a mute disk may never answer a read. A late removal would remove a share, disk or
+// session that another call has set up in the meantime. So a call that sets up an object first
+// waits for the end of the object's changes.
 #pragma once
 
 #include <algorithm>
@@ -28,41 +28,43 @@
 
 namespace csi_proxy::host {
 
-// Thread-safe. An object is named by any text that all its runs use, such as `disk 3`. Changes have
-// one instance; reads and flushes have others, so that mute disks use up no tenant's changes.
-// REQUIRES: what a run refers to outlives the DetachedRuns.
+// Thread-safe. The name of an object is any text that all its runs use, such as `disk 3`. Changes
+// have their own instance, and so have reads and flushes, so that mute disks do not use up a
+// tenant's limit for changes. REQUIRES: the data of a run outlives the DetachedRuns.
 class DetachedRuns {
  public:
   using Change = std::function<absl::Status(const CallContext&)>;
 
-  // One tenant can leave at most `most_left` runs, and so make that many threads hang. `log`, if
-  // set, gets a line when a run that its caller has left ends. REQUIRES: `most_left` > 0.
+  // A tenant can leave at most `most_left` runs, and so at most that many threads can hang. `log`,
+  // if set, gets a line when a run without its caller ends. REQUIRES: `most_left` > 0.
   explicit DetachedRuns(int most_left, LineFunction log = nullptr)
       : most_left_(most_left), log_(std::move(log)) {}
-  // End(), without a limit.
+  // Calls End() without a limit.
   ~DetachedRuns();
   DetachedRuns(const DetachedRuns&) = delete;
   DetachedRuns& operator=(const DetachedRuns&) = delete;
 
-  // Cancels the runs under way. Returns false if a run goes on after `limit`. REQUIRES: no call is
-  // in Run() or Read(), and none follows.
+  // Cancels the runs under way. Returns false if a run is still under way after `limit`. REQUIRES:
+  // no call is in Run() or Read(), and none follows.
   bool End(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Runs `change` and returns its result. If `context` ends first, returns that error, which names
-  // the first object; the change goes on, and is cancelled after `longest`. Returns
-  // RESOURCE_EXHAUSTED without a change if the caller's tenant has left `most_left` runs that have
-  // not ended. Yields the call's slot. Does not wait for earlier changes, so that a repeated
-  // removal succeeds although Windows has lost the first. REQUIRES: `objects` is not empty.
+  // Runs `change` and returns its result.
+  //
+  // If `context` ends first, returns its error, naming the first object; the change goes on, and is
+  // cancelled after `longest`. Returns RESOURCE_EXHAUSTED without a change if the tenant's callers
+  // have left `most_left` runs that are still under way. Yields the call's slot. Does not wait for
+  // earlier changes, so that a repeated removal succeeds although Windows has lost the first.
+  // REQUIRES: `objects` is not empty.
   absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 
-  // Waits until no run of the object is under way. With `only_left`, waits only for runs that their
-  // callers have left. Returns the error of `context` if it ends first.
+  // Waits until no run of the object is under way; with `only_left`, until no run without its
+  // caller is. Returns the error of `context` if it ends first.
   absl::Status Await(const CallContext& context, const std::string& object, bool only_left = false);
 
   // Runs `read` as Run() does and returns its result, or the error of `context`. First waits for
-  // reads of the object that were left, so that calls which repeat a read that hangs start no more
-  // threads. Cancels the read at the deadline of `context`, at the latest after two minutes.
+  // reads of the object that their callers have left, so that repeats of a hanging read start no
+  // more threads. Cancels the read at the deadline of `context`, at the latest after two minutes.
   template <typename T>
   absl::StatusOr<T> Read(const CallContext& context, const std::string& object,
                          std::function<absl::StatusOr<T>(const CallContext&)> read) {
@@ -93,7 +95,7 @@ class DetachedRuns {
 
   void Execute(const std::shared_ptr<Running>& running, const Change& change,
                absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Joins the threads of runs that were left and have ended.
+  // Joins the threads of ended runs that their callers had left.
   void JoinEnded() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int most_left_;

@@ -22,7 +22,7 @@ using testing::StartsWith;
 
 CallContext Brief() { return CallContext().WithTimeout(absl::Milliseconds(30)); }
 
-TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
+TEST(DetachedRunsTest, ACallWaitsForAnAbandonedChangeOfTheSameObject) {
   absl::Notification end;
   std::atomic<bool> is_done = false;
   std::vector<std::string> lines;
@@ -49,15 +49,15 @@ TEST(DetachedRunsTest, ACallWaitsForTheEndOfAChangeThatAnotherHasLeft) {
                                        EndsWith("ms: lost"))));
 }
 
-TEST(DetachedRunsTest, AChangeThatNeverEndsIsCancelled) {
+TEST(DetachedRunsTest, AnAbandonedChangeIsCancelledAfterItsLimit) {
   DetachedRuns changes(2);
   const auto hang = [](const CallContext& run) { return run.SleepFor(absl::InfiniteDuration()); };
   EXPECT_FALSE(changes.Run(Brief(), {"disk 1"}, hang, absl::Milliseconds(60)).ok());
   EXPECT_TRUE(changes.Await(CallContext().WithTimeout(absl::Seconds(20)), "disk 1").ok());
 }
 
-// The destructor ends the changes that are left.
-TEST(DetachedRunsTest, ATenantLeavesRunsUpToTheLimit) {
+// The destructor ends the remaining changes.
+TEST(DetachedRunsTest, ATenantCanAbandonRunsOnlyUpToTheLimit) {
   DetachedRuns changes(2);
   const auto hang = [](const CallContext& run) { return run.SleepFor(absl::InfiniteDuration()); };
   const Peer one{1, "", "one"};
@@ -71,7 +71,7 @@ TEST(DetachedRunsTest, ATenantLeavesRunsUpToTheLimit) {
   EXPECT_EQ(run(two, 3), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST(DetachedRunsTest, AReadWaitsOnlyForReadsThatTheirCallersHaveLeft) {
+TEST(DetachedRunsTest, AReadWaitsOnlyForAbandonedReads) {
   absl::Notification end;
   std::atomic<int> begun = 0;
   DetachedRuns reads(2);

@@ -14,7 +14,7 @@ namespace {
 using absl::Milliseconds;
 using testing::SizeIs;
 
-// A machine whose devices arrive when the test says, and whose clock the test moves.
+// A machine with arrivals of devices and a clock that the test controls.
 class ScriptedOs final : public OddOs {
  public:
   explicit ScriptedOs(Machine& node) : OddOs(node) {}
@@ -33,7 +33,7 @@ class ScriptedOs final : public OddOs {
 
 class DeviceWatchTest : public testing::Test {
  protected:
-  // Looks once and waits. Returns how long the machine was asked to wait.
+  // Checks once and waits. Returns the wait that the watch requested from the machine.
   absl::Duration Pause() {
     os_.waits.clear();
     watch_.Watch();
@@ -46,7 +46,7 @@ class DeviceWatchTest : public testing::Test {
   DeviceWatch watch_{&os_, Milliseconds(2), Milliseconds(7)};
 };
 
-TEST_F(DeviceWatchTest, LooksLessAndLessOftenUntilADeviceComes) {
+TEST_F(DeviceWatchTest, ThePausesGrowUntilADeviceArrives) {
   EXPECT_LE(Pause(), Milliseconds(2));
   EXPECT_GT(Pause(), Milliseconds(2));
   EXPECT_GT(Pause(), Milliseconds(4));
@@ -57,14 +57,14 @@ TEST_F(DeviceWatchTest, LooksLessAndLessOftenUntilADeviceComes) {
   EXPECT_LE(Pause(), Milliseconds(2));
 }
 
-TEST_F(DeviceWatchTest, ADeviceThatCameDuringTheLookIsNotWaitedFor) {
+TEST_F(DeviceWatchTest, WaitReturnsIfADeviceArrivedDuringTheSearch) {
   watch_.Watch();
   ++os_.changes;
   EXPECT_THAT(watch_.Wait(CallContext()), IsOk());
   EXPECT_THAT(os_.waits, SizeIs(1));
 }
 
-TEST_F(DeviceWatchTest, EndsWithTheCall) {
+TEST_F(DeviceWatchTest, TheWaitEndsWithItsCall) {
   DeviceWatch slow(&os_, absl::Hours(1), absl::Hours(1));
   slow.Watch();
   EXPECT_TRUE(absl::IsDeadlineExceeded(slow.Wait(CallContext().WithTimeout(Milliseconds(1)))));

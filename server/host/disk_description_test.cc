@@ -40,7 +40,7 @@ class DiskDescriptionTest : public testing::Test {
   const std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(DiskDescriptionTest, TellsAllOfEachDisk) {
+TEST_F(DiskDescriptionTest, ListDisksDescribesEachDiskCompletely) {
   const auto disks = disk().ListDisks(context_);
   ASSERT_THAT(disks, IsOk());
   std::vector<uint32_t> numbers;
@@ -89,7 +89,7 @@ TEST_F(DiskDescriptionTest, TellsAllOfEachDisk) {
   EXPECT_TRUE(!disks->at(4).is_system && disks->at(4).is_boot);
 }
 
-TEST_F(DiskDescriptionTest, ADiskThatDoesNotAnswerIsListedWithKnownFields) {
+TEST_F(DiskDescriptionTest, AnUnresponsiveDiskIsListedWithItsKnownFields) {
   const auto disks = disk().ListDisks(context_);
   ASSERT_THAT(disks, IsOk());
   const DiskDescription& mute = disks->at(6);
@@ -102,7 +102,7 @@ TEST_F(DiskDescriptionTest, ADiskThatDoesNotAnswerIsListedWithKnownFields) {
   }
 }
 
-TEST_F(DiskDescriptionTest, OneDiskIsDescribedAsWmiKnowsIt) {
+TEST_F(DiskDescriptionTest, DescribeReturnsOnlyWhatWmiReports) {
   const auto described = disk().Describe(context_, 7);
   ASSERT_THAT(described, IsOk());
   EXPECT_EQ(described->disk_number, 7u);
@@ -113,7 +113,7 @@ TEST_F(DiskDescriptionTest, OneDiskIsDescribedAsWmiKnowsIt) {
 }
 
 // A disk with a missing property is still listed.
-TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
+TEST_F(DiskDescriptionTest, AMissingPropertyLeavesItsFieldEmpty) {
   const char* const properties[] = {
       "BusType",   "Path",       "SerialNumber",   "UniqueId",    "UniqueIdFormat",
       "Location",  "Size",       "PartitionStyle", "IsBoot",      "IsSystem",
@@ -154,7 +154,7 @@ TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
 }
 
 // The LUN of a disk that is not Azure's has another meaning.
-TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
+TEST_F(DiskDescriptionTest, OnlyAzuresNvmeDisksGetALunFromTheirAddress) {
   const std::unique_ptr<Machine> node = TestNode(
       "disk { number: 9 size_bytes: 1048576 bus_type: BUS_NVME location: 'Adapter 4' lun: 3 }");
   EXPECT_EQ(NewSimulatedHost(*node)->disk().ListDisks(context_)->at(4).location,
@@ -168,7 +168,7 @@ TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
 }
 
 // Newer Windows may use values that the page does not list.
-TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
+TEST_F(DiskDescriptionTest, AnUnknownEnumValueIsShownAsANumber) {
   std::set<OddSession::Property> given;
   const auto host = std::make_unique<Host>(
       std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "BusType"),
@@ -178,7 +178,7 @@ TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
 }
 
 // Windows refuses the flag for an offline disk, and for its own disk even if WMI does not mark it.
-TEST_F(DiskDescriptionTest, ARefusalOfWindowsIsReported) {
+TEST_F(DiskDescriptionTest, SetReadOnlyReportsARefusalOfWindows) {
   ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
   EXPECT_THAT(disk().SetReadOnly(context_, 7, true),
               FailsWith(kPrecondition, "making disk 7 read-only failed: The disk is offline"));

@@ -27,7 +27,7 @@ class DiskVolumeTest : public testing::Test {
 };
 
 // A disk that cannot be opened is known by the page 83 that WMI has read.
-TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
+TEST_F(DiskVolumeTest, AnUnopenableDiskIsIdentifiedByItsUniqueId) {
   node_ = TestNode(R"(
       disk { number: 5 size_bytes: 1048576 page83: "60022480a1b2c3d4e5f60718293a4b5c" }
       disk { number: 6 size_bytes: 1048576 page83: "Vendor Name" }
@@ -44,7 +44,7 @@ TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
   EXPECT_EQ(identities[6].page83, "");
 }
 
-TEST_F(DiskVolumeTest, DisksWithoutANumberAreWarnedOfOnceAndNotWithoutEnd) {
+TEST_F(DiskVolumeTest, DisksWithoutANumberAreLoggedOnce) {
   std::vector<std::string> warnings;
   host_ = std::make_unique<Host>(machine::simulator::wmi::NewSimulatedSession(node_->core()),
                                  machine::simulator::NewSimulatedOs(node_->core()),
@@ -70,7 +70,7 @@ TEST_F(DiskVolumeTest, DisksWithoutANumberAreWarnedOfOnceAndNotWithoutEnd) {
   EXPECT_EQ(warnings.size(), 100u);
 }
 
-TEST_F(DiskVolumeTest, UsageFollowsTheFiles) {
+TEST_F(DiskVolumeTest, UsedBytesFollowTheFiles) {
   const auto used = [&] { return volume().GetStats(context_, TestVolume(2))->used_bytes; };
   ASSERT_THAT(volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   const uint64_t before = used();
@@ -81,7 +81,7 @@ TEST_F(DiskVolumeTest, UsageFollowsTheFiles) {
   EXPECT_EQ(used(), before);
 }
 
-TEST_F(DiskVolumeTest, ListsTheHealthOfEachVolume) {
+TEST_F(DiskVolumeTest, ListHealthReturnsTheHealthOfEachVolume) {
   const auto health = volume().ListHealth(context_);
   ASSERT_THAT(health, IsOk());
   ASSERT_TRUE(health->contains(TestVolume(2)));
@@ -89,7 +89,7 @@ TEST_F(DiskVolumeTest, ListsTheHealthOfEachVolume) {
 }
 
 // A hung volume must not take the slots of all calls that list volumes.
-TEST_F(DiskVolumeTest, ListVolumesYieldsItsSlotWhileAnotherCallLooks) {
+TEST_F(DiskVolumeTest, ListVolumesYieldsItsSlotWhileItWaitsForAnotherCall) {
   FaultRule rule;
   rule.operation = "win32.ListVolumes";
   rule.times = 1;
@@ -106,7 +106,7 @@ TEST_F(DiskVolumeTest, ListVolumesYieldsItsSlotWhileAnotherCallLooks) {
 }
 
 // Windows reads a plain path literally only if each of its names is an ordinary one.
-TEST(MountPointNameTest, IsPlainWhereItCanBe) {
+TEST(MountPointNameTest, TheVerbatimFormIsUsedOnlyForUnusualAndLongNames) {
   EXPECT_EQ(MountPointName("C:\\a"), "C:\\a\\");
   EXPECT_EQ(MountPointName("C:\\a b\\c.d\\"), "C:\\a b\\c.d\\");
   EXPECT_EQ(MountPointName("C:\\a\\con"), "\\\\?\\C:\\a\\con\\");
@@ -167,7 +167,7 @@ class MountPointsTest : public testing::Test {
   const PathRoots roots_{{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)")}};
 };
 
-TEST_F(MountPointsTest, AFolderThatLeadsElsewhereByNowIsLeftOut) {
+TEST_F(MountPointsTest, OutdatedMountFoldersAreOmitted) {
   const std::string mounted = R"(C:\var\lib\kubelet\mounted\)";
   const std::vector<std::string> stale = {
       R"(C:\var\lib\kubelet\gone\)", R"(C:\var\lib\kubelet\empty\)", R"(C:\var\lib\kubelet\link\)",
@@ -185,7 +185,7 @@ TEST_F(MountPointsTest, AFolderThatLeadsElsewhereByNowIsLeftOut) {
   EXPECT_THAT(Paths(true, {}, &roots_), UnorderedElementsAre(mounted));
 }
 
-TEST_F(MountPointsTest, AFolderOutsideOfTheWorkingDirectoriesIsNoDrivers) {
+TEST_F(MountPointsTest, AMountOutsideTheWorkingDirectoriesDoesNotBelongToADriver) {
   const std::string mounted = R"(C:\var\lib\kubelet\mounted\)";
   for (const char* root : {R"(C:\var\lib\kubelet\mounted)", R"(C:\var\lib\kubelet\m)", R"(D:\)"}) {
     const PathRoots roots{{*WindowsPath::Parse("root", root)}};

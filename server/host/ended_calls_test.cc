@@ -36,7 +36,7 @@ class EndedCallsTest : public testing::Test {
                              machine::simulator::NewSimulatedOs(node_->core()));
 };
 
-TEST_F(EndedCallsTest, NoOperationIsBegun) {
+TEST_F(EndedCallsTest, ACancelledCallStartsNoOperation) {
   absl::Notification gone;
   gone.Notify();
   const CallContext context(absl::InfiniteFuture(), &gone, nullptr);
@@ -47,7 +47,7 @@ TEST_F(EndedCallsTest, NoOperationIsBegun) {
   }
 }
 
-TEST_F(EndedCallsTest, NoMoreDisksAreAsked) {
+TEST_F(EndedCallsTest, AnExpiredCallQueriesNoFurtherDisk) {
   SlowDown("win32.Control");
   EXPECT_THAT(host_->disk().ListDiskIdentities(Hurried()), HasCode(kLate));
   SlowDown("win32.ListVolumes");
@@ -55,7 +55,7 @@ TEST_F(EndedCallsTest, NoMoreDisksAreAsked) {
 }
 
 // A flush that does not return is abandoned. The next flush of the volume waits for its end.
-TEST_F(EndedCallsTest, AHungFlushDoesNotKeepTheMount) {
+TEST_F(EndedCallsTest, AHungFlushDoesNotPreventTheUnmount) {
   struct HangingOs final : OddOs {
     HangingOs(Machine& node, absl::Notification* end) : OddOs(node), end(*end) {}
     absl::Status Flush(const std::string& volume) override {
@@ -80,7 +80,7 @@ TEST_F(EndedCallsTest, AHungFlushDoesNotKeepTheMount) {
   end.Notify();
 }
 
-TEST_F(EndedCallsTest, TheRestOfATreeStays) {
+TEST_F(EndedCallsTest, AnExpiredRemovalLeavesTheRestOfTheTree) {
   for (const char* name : {"pods\\p2", "pods\\p3"}) {
     ASSERT_THAT(host_->filesystem().MakeDirectories(CallContext(), Kubelet(name)), IsOk());
   }
@@ -94,7 +94,7 @@ TEST_F(EndedCallsTest, TheRestOfATreeStays) {
 }
 
 // A look-up that ends early does not report the target as missing.
-TEST_F(EndedCallsTest, WhereALinkLeadsIsNotGuessed) {
+TEST_F(EndedCallsTest, AnExpiredLookUpDoesNotReportAMissingTarget) {
   SlowDown("win32.ReadReparsePoint");
   EXPECT_THAT(host_->filesystem().ReadLink(Hurried(), Kubelet("link")), HasCode(kLate));
 }

@@ -28,7 +28,7 @@ class FilesystemTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(FilesystemTest, MakesDirectoriesThroughLinksThatLeadSomewhere) {
+TEST_F(FilesystemTest, DirectoriesAreMadeOnlyThroughLinksWithATarget) {
   ASSERT_THAT(Link("in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
   ASSERT_THAT(Link("gone", "C:\\var\\lib\\kubelet\\nothing\\there"), IsOk());
   EXPECT_THAT(files().MakeDirectories(context_, Kubelet("in")), IsOk());
@@ -39,7 +39,7 @@ TEST_F(FilesystemTest, MakesDirectoriesThroughLinksThatLeadSomewhere) {
   EXPECT_THAT(files().Exists(context_, Kubelet("nothing")), Yields(false));
 }
 
-TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
+TEST_F(FilesystemTest, WritesToAFullOrProtectedVolumeFail) {
   ASSERT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\big", 8'500'000'000, false), IsOk());
   EXPECT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\more", 500'000'000, false),
               FailsWith(kInternal, "error 0x70"));
@@ -55,7 +55,7 @@ TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
 }
 
 // A container's layer, a cloud directory and a deduplicated file.
-TEST_F(FilesystemTest, RemovalDescendsIntoReparsePointsThatAreNotLinks) {
+TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNotLinks) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
     size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
       file { path: "pod\\layer" reparse_tag: 0x80000018 }
@@ -67,7 +67,7 @@ TEST_F(FilesystemTest, RemovalDescendsIntoReparsePointsThatAreNotLinks) {
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod")), Yields(false));
 }
 
-TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
+TEST_F(FilesystemTest, ALinkToAShareHasATargetOnlyWhileTheShareIsMapped) {
   const auto unc = [](absl::string_view text) { return *UncPath::Parse("target", text); };
   ASSERT_THAT(files().CreateLinkToShare(context_, unc("\\\\Srv\\Data\\dir"), Kubelet("share")),
               IsOk());
@@ -89,7 +89,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
 
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
   EXPECT_FALSE(Read("pods\\p1\\mount").target_exists);
-  // The link is made nevertheless, because no server is asked.
+  // The link is made nevertheless, because the call does not access the server.
   ASSERT_THAT(files().CreateLink(context_, Kubelet("share"), Kubelet("pods\\p1\\late")), IsOk());
   ASSERT_THAT(node_->SetServerReachable("SRV", true), IsOk());
   EXPECT_TRUE(Read("share").target_exists);
@@ -98,7 +98,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
 }
 
 // SYSTEM would sign in as the node at any server that a pod's link names.
-TEST_F(FilesystemTest, NoServerIsAskedButByAMapping) {
+TEST_F(FilesystemTest, OnlyMappedServersAreContacted) {
   const auto fail = [&](const char* call) {
     FaultRule rule;
     rule.operation = call;
@@ -135,7 +135,7 @@ TEST_F(FilesystemTest, NoServerIsAskedButByAMapping) {
   EXPECT_THAT(node_->Snapshot().faults, testing::IsEmpty()) << "asked";
 }
 
-// The server may be dead, and operations that stay on the node must not wait for it.
+// The server may not answer, and operations on the node itself must not wait for it.
 TEST_F(FilesystemTest, ACallThatWaitsForAServerYieldsItsSlot) {
   const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
   ASSERT_THAT(files().CreateLinkToShare(context_, share, Kubelet("share")), IsOk());
@@ -146,7 +146,7 @@ TEST_F(FilesystemTest, ACallThatWaitsForAServerYieldsItsSlot) {
   EXPECT_THAT(files().CreateLink(with_slot, Kubelet("dir"), Kubelet("to_dir")), IsOk());
   EXPECT_THAT(files().ReadLink(with_slot, Kubelet("to_dir")), IsOk());
   EXPECT_THAT(files().GetStats(with_slot, Kubelet("to_dir")), IsOk());
-  // A new link to a share asks no server.
+  // A call that makes a link to a share does not access the server.
   EXPECT_THAT(files().CreateLink(with_slot, Kubelet("share"), Kubelet("to_share")), IsOk());
   EXPECT_FALSE(slot.TakeYielded()) << "all of that is on the node";
   EXPECT_THAT(files().MakeDirectories(with_slot, Kubelet("share")), IsOk());

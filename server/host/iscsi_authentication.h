@@ -23,7 +23,7 @@ inline std::optional<ChapMode> ReadAuthenticationType(absl::string_view text) {
 }
 
 inline void AddCredentials(const ChapCredentials& credentials, cim::Arguments* arguments) {
-  // Empty credentials are left out, not sent as empty strings.
+  // Omits empty credentials instead of sending empty strings.
   if (!credentials.username.empty()) {
     (*arguments)["ChapUsername"] = cim::Value::String(credentials.username);
   }
@@ -38,7 +38,7 @@ inline void AddAuthentication(const ChapCredentials& credentials, cim::Arguments
   AddCredentials(credentials, arguments);
 }
 
-// Returns true if a portal's answer asks for CHAP: authentication or authorization failed, logon
+// Returns true if a portal's answer requires CHAP: authentication or authorization failed, logon
 // failed, or no known authentication.
 inline bool AsksForCredentials(const absl::Status& status) {
   const uint32_t code = cim::HresultOf(status).value_or(0);

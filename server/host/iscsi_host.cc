@@ -61,7 +61,7 @@ absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Ob
                 absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
 }
 
-// Returns the session's id; empty if the method does not name it.
+// Returns the session's id, or "" if the method does not return it.
 absl::StatusOr<std::string> LogIn(cim::Session& wmi, const CallContext& context,
                                   const IscsiPortal& portal, const cim::Object& target,
                                   const ChapCredentials& credentials,
@@ -71,7 +71,7 @@ absl::StatusOr<std::string> LogIn(cim::Session& wmi, const CallContext& context,
   ABSL_ASSIGN_OR_RETURN(const auto iqn, target.GetString("NodeAddress"));
   arguments["NodeAddress"] = Value::String(iqn);
   AddAuthentication(credentials, &arguments);
-  // Digests and the report to Plug and Play are left out and get the cmdlet's defaults
+  // Omits the digests and the report to Plug and Play, so that they get the cmdlet's defaults
   // (learn.microsoft.com/powershell/module/iscsi/connect-iscsitarget).
   arguments["IsPersistent"] = Value::Boolean(options.is_persistent);
   arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
@@ -129,7 +129,7 @@ absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext&
     absl::Status status = Invoke(wmi, context, target.path(), "Disconnect",
                                  {{"SessionIdentifier", identifier}}, operation);
     if (status.ok()) continue;
-    // The session stays, so it must return at the next start.
+    // The session has not ended, so the initiator must open it again at the next start.
     if (persistent && !Invoke(wmi, context, session.path(), "Register", {}, operation).ok()) {
       warn(absl::StrCat("the session with target ", iqn,
                         " is no longer persistent: the next start does not restore it"));
@@ -255,8 +255,7 @@ absl::Status IscsiHost::RemovePortal(const CallContext& context, const IscsiPort
   const std::string name = PortalName(portal);
   return changes_.Run(context, {PortalObject(portal)},
                       [&wmi = wmi_, path = object.path(), portal, name](const CallContext& run) {
-                        // The port must be an argument, because the object's path does not contain
-                        // it.
+                        // The port must be an argument, because the object's path lacks it.
                         return Invoke(wmi, run, path, "Remove", PortalArguments(portal),
                                       absl::StrCat("removing ", name));
                       });
@@ -274,7 +273,7 @@ absl::Status IscsiHost::RefreshPortal(const CallContext& context, const IscsiPor
 absl::StatusOr<std::vector<std::string>> IscsiHost::DiscoverTargets(const CallContext& context,
                                                                     const IscsiPortal& portal) {
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi_, context, portal));
-  // Continues on failure: the targets that the initiator lists already may be enough.
+  // Continues on failure: the targets that the initiator already lists may be enough.
   const absl::Status updated = Update(wmi_, context, object, portal);
   ABSL_RETURN_IF_ERROR(context.Check());
   if (!updated.ok()) {
@@ -340,7 +339,7 @@ absl::Status IscsiHost::MakePersistent(const CallContext& context, const std::st
   ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, *target, iqn, ids));
   for (const cim::Object& session : sessions) {
     ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
-    // A session that is registered twice is opened twice at the next start
+    // If a session is registered twice, Windows opens it twice at the next start
     // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
     if (persistent) continue;
     cim::Arguments arguments = {{"IsMultipathEnabled", Value::Boolean(allow_multipath)}};

@@ -34,7 +34,7 @@ struct ChapCredentials {
 
 // A connection of a session: one path to the target's disks.
 struct IscsiConnection {
-  // The portal's address as Windows spells it.
+  // The portal's address in Windows' spelling.
   IscsiPortal portal;
   // The numbers of the disks, sorted.
   std::vector<uint32_t> disks;
@@ -47,8 +47,8 @@ struct IscsiConnection {
 struct IscsiSession {
   // Windows' identifier of the session.
   std::string id;
-  // The authentication of its login; unset if Windows reports an unknown one. Windows shows neither
-  // the user name nor the secret
+  // The authentication of its login; unset if Windows reports an unknown one. Windows reports
+  // neither the user name nor the secret
   // (learn.microsoft.com/previous-versions/windows/desktop/iscsidisc/msft-iscsisession).
   std::optional<ChapMode> chap;
   // Windows opens the session again at its next start.
@@ -65,27 +65,27 @@ bool IsInitiatorStopped(const absl::Status& status);
 struct SessionOptions {
   // Windows opens the session again at its next start.
   bool is_persistent = false;
-  // Opens the session even if there is another, so that MPIO can use both as paths to one disk.
+  // Opens the session even if another one exists, so that MPIO can use both as paths to one disk.
   bool allow_multipath = false;
 };
 
-// Thread-safe. IQNs are compared without case. INTERNAL with Windows' error on a refusal.
+// Thread-safe. IQNs are compared case-insensitively. INTERNAL with Windows' error on a refusal.
 class IscsiHost {
  public:
   explicit IscsiHost(const Deps& deps)
       : wmi_(*deps.wmi), changes_(*deps.changes), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context);
-  // Registers a portal, with the credentials only if it asks for them. ALREADY_EXISTS if
-  // registered, UNAVAILABLE if nothing answers there.
+  // Registers a portal. Uses the credentials only if the portal requires them. ALREADY_EXISTS if it
+  // is registered, UNAVAILABLE if it does not answer.
   absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
                          const ChapCredentials& credentials = {});
   // Removes a portal. NOT_FOUND if it is not registered.
   absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal);
-  // Asks a registered portal again for its targets. UNAVAILABLE if it does not answer, NOT_FOUND if
-  // it is not registered.
+  // Queries a registered portal again for its targets. UNAVAILABLE if it does not answer, NOT_FOUND
+  // if it is not registered.
   absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal);
-  // Returns the IQNs that a portal offers, after asking it again, or those known from before if it
+  // Returns the IQNs of a portal after a new query, or the IQNs known from earlier if the portal
   // does not answer. NOT_FOUND if it is not registered.
   absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                            const IscsiPortal& portal);
@@ -93,8 +93,8 @@ class IscsiHost {
   // Returns true if the target is connected. NOT_FOUND if the portal does not offer it.
   absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
                                    const std::string& iqn);
-  // Waits for the end of a Disconnect() or EndSessions() whose caller has given up while Windows
-  // goes on. Until then a session may end at any time.
+  // Waits for the end of a Disconnect() or EndSessions() that its caller has left. Until then a
+  // session may end at any time.
   absl::Status AwaitEnds(const CallContext& context, const std::string& iqn);
   // Connects the target after AwaitEnds(). FAILED_PRECONDITION if authentication fails,
   // ALREADY_EXISTS if connected.
@@ -103,7 +103,7 @@ class IscsiHost {
   // Disconnects the target. NOT_FOUND if it is not connected.
   absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                           const std::string& iqn);
-  // Returns the disk numbers of a target, sorted; none while it is not connected.
+  // Returns the disk numbers of a target, sorted; empty if it is not connected.
   absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
                                                        const IscsiPortal& portal,
                                                        const std::string& iqn);
@@ -113,24 +113,23 @@ class IscsiHost {
   // Returns the sessions with all targets of this name, over any portal. Empty if it is unknown.
   absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
                                                         const std::string& iqn);
-  // Connects like Connect() and returns the session's id, empty if Windows does not name it.
-  // ALREADY_EXISTS if there is a session, unless `allow_multipath` is set.
+  // Connects like Connect() and returns the session's id, or "" if Windows does not report it.
+  // ALREADY_EXISTS if a session exists, unless `allow_multipath` is set.
   absl::StatusOr<std::string> OpenSession(const CallContext& context, const IscsiPortal& portal,
                                           const std::string& iqn,
                                           const ChapCredentials& credentials,
                                           const SessionOptions& options);
   // Makes the target's sessions with these ids persistent, with these credentials and this option.
-  // Skips persistent sessions and sessions that have ended.
+  // Skips persistent sessions and ended ones.
   absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
                               const std::set<std::string>& ids, const ChapCredentials& credentials,
                               bool allow_multipath);
-  // Ends the target's sessions with these ids and makes them non-persistent. Skips sessions that
-  // have ended. FAILED_PRECONDITION if a disk of such a session is in use. `disks`
-  // are the disks of these sessions: AwaitChanges() of each then waits for an end that its caller
-  // has left.
+  // Ends the target's sessions with these ids and makes them non-persistent. Skips ended sessions.
+  // FAILED_PRECONDITION if a disk of such a session is in use. `disks` are the sessions' disks: if
+  // the caller leaves this call, AwaitChanges() of each disk waits for its end.
   absl::Status EndSessions(const CallContext& context, const std::string& iqn,
                            const std::set<std::string>& ids, const std::set<uint32_t>& disks = {});
-  // Lists the connected targets that a portal offers. NOT_FOUND if it is not registered.
+  // Lists the connected targets of a portal. NOT_FOUND if it is not registered.
   absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
                                                          const IscsiPortal& portal);
 
@@ -138,7 +137,7 @@ class IscsiHost {
   absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret);
 
  private:
-  // Ends the sessions of a target, as one change.
+  // Ends the sessions of a target in one run.
   absl::Status EndAll(const CallContext& context, const std::string& iqn, const cim::Object& target,
                       const std::vector<cim::Object>& sessions, const std::set<uint32_t>& disks);
 

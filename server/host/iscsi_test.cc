@@ -31,7 +31,7 @@ class IscsiTest : public testing::Test {
 };
 
 // The values are from learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
-TEST_F(IscsiTest, GivesTheMeaningOfTheInitiatorsAnswers) {
+TEST_F(IscsiTest, InitiatorErrorsHaveTheirTextAndCode) {
   const struct {
     uint32_t code;
     const char* text;
@@ -67,7 +67,7 @@ TEST_F(IscsiTest, GivesTheMeaningOfTheInitiatorsAnswers) {
   }
 }
 
-TEST_F(IscsiTest, ASessionThatCannotEndStaysPersistent) {
+TEST_F(IscsiTest, ASessionWhoseLogoutFailsStaysPersistent) {
   ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   ASSERT_THAT(Connect("iqn.x:open"), IsOk());
   node_->core()->Change(
@@ -86,8 +86,8 @@ TEST_F(IscsiTest, ASessionThatCannotEndStaysPersistent) {
   EXPECT_FALSE(persistent());
 }
 
-// Two portals offer one target. Once the sessions exist, the portals need not be registered.
-TEST_F(IscsiTest, SessionsByTwoPortals) {
+// Two portals offer one target. After the login, the portals need not be registered.
+TEST_F(IscsiTest, OneTargetCanHaveSessionsWithTwoPortals) {
   node_->core()->Change([](NodeState& state) {
     state.behaviour.mpio = true;
     state.iscsi_portals[1].reachable = true;
@@ -147,7 +147,7 @@ TEST_F(IscsiTest, SessionsByTwoPortals) {
   EXPECT_THAT(*iscsi().GetSessions(context_, "iqn.x:open"), IsEmpty());
 }
 
-TEST_F(IscsiTest, NothingAnswers) {
+TEST_F(IscsiTest, ConnectIsUnavailableIfThePortalIsUnreachable) {
   ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   ASSERT_THAT(node_->SetServerReachable("10.0.0.5", false), IsOk());
   EXPECT_THAT(Connect("iqn.x:open"), HasCode(kUnavailable));

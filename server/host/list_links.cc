@@ -34,8 +34,7 @@ bool IsPrintable(const std::string& text) {
                       [](unsigned char c) { return absl::ascii_iscntrl(c); });
 }
 
-// Returns true for the names of a folder at which the kubelet has a volume staged:
-// `plugins`, others, `globalmount`
+// Returns true for the names of a kubelet's staging folder: `plugins`, others, `globalmount`
 // (github.com/kubernetes/kubernetes, makeDeviceMountPath() of pkg/volume/csi/csi_attacher.go).
 bool IsStagingFolder(const std::vector<std::string>& names) {
   const auto find = [&](absl::string_view wanted) {
@@ -52,8 +51,8 @@ bool IsRoot(const ConfinedPath& path) {
   return std::find(roots.begin(), roots.end(), path.path) != roots.end();
 }
 
-// Returns the names of a path below the working directory that contains it; below the outermost if
-// several do.
+// Returns the names of a path below its working directory; below the outermost if there are
+// several.
 std::vector<std::string> NamesBelowRoot(const ConfinedPath& path) {
   std::vector<std::string> names = path.path.components();
   if (path.roots == nullptr) return names;
@@ -72,13 +71,13 @@ struct Start {
   std::unique_ptr<File> directory;
 };
 
-// A directory that is still to be read.
+// A directory that the walk has not read completely.
 struct Pending {
   size_t start = 0;
   // The path from the start down, joined by `\`; empty for the start itself.
   std::string below;
   size_t depth = 0;
-  // The number of its entries that were read before.
+  // The number of its entries that earlier turns have read.
   size_t seen = 0;
 };
 
@@ -130,7 +129,7 @@ class LinkWalker {
                                                             .access = machine::Access::kPeek}));
     if (!walked.found()) return IsRoot(path) ? absl::OkStatus() : MissingError(path.path);
     if (walked.link.has_value()) {
-      // A volume mounted at a root belongs to the tree, since calls may work in it at any depth.
+      // A volume mounted at a root belongs to the tree, because calls may work in it at any depth.
       if (!IsRoot(path) || !walked.link->volume.has_value()) {
         Note(*walked.link, path);
         return absl::OkStatus();
@@ -199,13 +198,13 @@ class LinkWalker {
     absl::StatusOr<std::unique_ptr<File>> file =
         TwiceIfInvalid([&] { return directory.Open(name, machine::Access::kPeek); });
     if (file.ok()) return *std::move(file);
-    // Records a missed entry, which another process may hold exclusively for a long time.
+    // Records a missed entry, because another process may hold it exclusively for a long time.
     if (!IsGone(file.status())) Miss();
     return nullptr;
   }
 
-  // Opens the directory, reusing the open directories that its path shares with the previous one.
-  // Returns null if it is skipped: gone, or a link now.
+  // Opens the directory. Reuses the open directories on the path to the previous one. Returns null
+  // if the directory is skipped: it no longer exists, or is a link now.
   File* OpenDirectory(const Pending& at) {
     std::vector<std::string> names;
     if (!at.below.empty()) names = absl::StrSplit(at.below, '\\');
@@ -237,13 +236,13 @@ class LinkWalker {
     if (directory == nullptr) return absl::OkStatus();
     size_t seen = 0;
     size_t links = 0;
-    // A pod can make folders of any name where it can write.
+    // Where a pod can write, it can make folders of any name.
     bool is_empty_staging = !in_pods_ && IsStagingFolder(NamesOf(at));
     for (bool restart = true;; restart = false) {
       const absl::StatusOr<std::vector<machine::DirectoryEntry>> entries =
           directory->ListNext(restart);
       if (!entries.ok()) {
-        // The directory may be gone.
+        // The directory may no longer exist.
         if (!IsGone(entries.status())) Miss();
         return absl::OkStatus();
       }
@@ -252,7 +251,7 @@ class LinkWalker {
       if (absl::Status status = CheckLimits(); !status.ok() || is_over_) return status;
       for (const machine::DirectoryEntry& entry : *entries) {
         if (seen++ < at.seen) continue;
-        // A directory's second turn comes after all others and has no limit.
+        // A directory has its second turn after all other directories, without a limit.
         if (at.seen == 0 && (seen > limits_.entries_at_once || links >= limits_.links_at_once)) {
           Push({at.start, at.below, at.depth, seen - 1});
           return absl::OkStatus();
@@ -295,7 +294,7 @@ class LinkWalker {
   bool NoteLink(File& file, const machine::FileAttributes& attributes, const ConfinedPath& path) {
     const bool is_link = attributes.reparse_tag == machine::kReparseTagSymlink ||
                          attributes.reparse_tag == machine::kReparseTagMountPoint;
-    // Skip another program's kind of link, which no call follows.
+    // Skip another program's kind of link, because no call follows it.
     if (!is_link) return false;
     const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
     if (!data.ok()) {
@@ -384,15 +383,15 @@ class LinkWalker {
   const LinkWalkLimits limits_;
   SteadyTime until_;
   std::vector<Start> starts_;
-  // The directories still to read: at index 0 those that no pod can write, at index 1 the others.
+  // The directories to read: at index 1 those that a pod can write, at index 0 the rest.
   struct Part {
     std::deque<Pending> pending;
     size_t pending_bytes = 0;
   };
   Part parts_[2];
   bool in_pods_ = false;
-  // The open directories from the start with index `chain_start_` down to the directory that was
-  // read last.
+  // The open directories from the start with index `chain_start_` down to the last directory that
+  // was read.
   std::vector<std::pair<std::string, std::unique_ptr<File>>> chain_;
   size_t chain_start_ = 0;
   std::vector<LinkToFollow> found_;

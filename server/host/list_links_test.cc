@@ -137,7 +137,7 @@ class ListLinksTest : public testing::Test {
   std::unique_ptr<machine::Os> os_ = machine::simulator::NewSimulatedOs(node_->core());
 };
 
-TEST_F(ListLinksTest, AreInTheOrderOfTheirPathsWhereverTheyAre) {
+TEST_F(ListLinksTest, LinksAreSortedByPath) {
   MakeLink("z", R"(C:\var\lib\kubelet\pods)");
   MakeLink(R"(pods\p1\b\c\d)", R"(C:\var\lib\kubelet)");
   MakeLink(R"(pods\p1\a)", R"(C:\var\lib\kubelet\file.txt)");
@@ -149,8 +149,8 @@ TEST_F(ListLinksTest, AreInTheOrderOfTheirPathsWhereverTheyAre) {
   EXPECT_EQ(list.links[1].target, kRoot);
 }
 
-TEST_F(ListLinksTest, APodsEntriesDoNotHideOthersMounts) {
-  // The kubelet's layout: a pod's own entries begin as deep as the mounts of others.
+TEST_F(ListLinksTest, APodsEntriesDoNotHideAnotherPodsMounts) {
+  // The kubelet's layout: a pod's own entries begin as deep as another pod's mounts.
   constexpr char kPod[] = R"(pods\a\volumes\kubernetes.io~empty-dir\)";
   constexpr char kMount[] = R"(pods\z\volumes\kubernetes.io~csi\pv\mount)";
   std::vector<std::string> directories, links;
@@ -161,7 +161,7 @@ TEST_F(ListLinksTest, APodsEntriesDoNotHideOthersMounts) {
   const LinkList all = Walk();
   EXPECT_EQ(all.links.size(), 301u) << "large directories have their turn";
   EXPECT_FALSE(all.incomplete);
-  // The limit is below the number of the first pod's entries.
+  // The limit is lower than the number of the first pod's entries.
   const LinkList some = Walk({.entries = 3500});
   EXPECT_TRUE(some.incomplete);
   ASSERT_FALSE(some.links.empty());
@@ -169,7 +169,7 @@ TEST_F(ListLinksTest, APodsEntriesDoNotHideOthersMounts) {
   EXPECT_EQ(some.links.size(), LinkWalkLimits().links_at_once + 1);
 }
 
-TEST_F(ListLinksTest, IsBoundedInEachWay) {
+TEST_F(ListLinksTest, TheWalkIsBoundedInTimeEntriesDepthAndMemory) {
   std::string deep = R"(pods\p1)";
   for (int i = 0; i < 70; ++i) absl::StrAppend(&deep, "\\d");
   Fill({}, {"first", R"(pods\p1\second)", deep});
@@ -188,8 +188,8 @@ TEST_F(ListLinksTest, IsBoundedInEachWay) {
   EXPECT_THAT(Walk({.time = absl::ZeroDuration()}).links, IsEmpty());
 }
 
-// All links of the kubelet and of drivers are found, and the answer says so.
-TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoOtherLinks) {
+// The walk finds all links of the kubelet and of drivers, and the answer says so.
+TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoLinksOutsideThem) {
   const std::vector<std::string> placed = {R"(plugins\kubernetes.io\csi\smb\1\globalmount)",
                                            R"(pods\a\volumes\kubernetes.io~csi\pv\mount)",
                                            R"(pods\z\volumes\kubernetes.io~azure-disk\pv)"};
@@ -237,14 +237,14 @@ TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoOtherLinks) {
   }
 }
 
-TEST_F(ListLinksTest, EndsWithTheCall) {
+TEST_F(ListLinksTest, TheWalkEndsWithItsCall) {
   const CallContext over(absl::Now() - absl::Seconds(1));
   EXPECT_THAT(ListLinks(*os_, over, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
-  // A call whose time ends during the walk fails too.
+  // A call also fails if its time ends during the walk.
   const CallContext soon(absl::Now() + absl::Milliseconds(200));
   WatchedOs slow(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(300)); });
   EXPECT_THAT(ListLinks(slow, soon, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
-  // A walk whose time ends returns the links found so far.
+  // If the walk's own time ends, it returns the links found so far.
   const CallContext shortly(absl::Now() + absl::Seconds(60));
   MakeLink("first", kRoot);
   WatchedOs late(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(100)); });
@@ -253,7 +253,7 @@ TEST_F(ListLinksTest, EndsWithTheCall) {
   EXPECT_TRUE(list->incomplete);
 }
 
-TEST_F(ListLinksTest, KeepsNobodyFromDeleting) {
+TEST_F(ListLinksTest, TheWalkDoesNotPreventDeletion) {
   ASSERT_THAT(node_->MakeDirectory(Below(R"(pods\p1\inside)")), IsOk());
   int deleted = 0;
   machine::Os* walked = nullptr;
@@ -273,7 +273,7 @@ TEST_F(ListLinksTest, KeepsNobodyFromDeleting) {
   EXPECT_EQ(deleted, 1);
 }
 
-TEST_F(ListLinksTest, EntriesThatChangeMeanwhileAreNotFollowed) {
+TEST_F(ListLinksTest, EntriesThatChangeDuringTheWalkAreNotFollowed) {
   ASSERT_THAT(node_->MakeLink(R"(C:\outside\link)", R"(C:\Windows)"), IsOk());
   ASSERT_THAT(node_->MakeDirectory(Below(R"(pods\p2)")), IsOk());
   WatchedOs watched(*node_, [&, done = false](const std::string& name) mutable {
@@ -288,7 +288,7 @@ TEST_F(ListLinksTest, EntriesThatChangeMeanwhileAreNotFollowed) {
   EXPECT_FALSE(list.incomplete) << "what goes meanwhile is not missing";
 }
 
-TEST_F(ListLinksTest, ADirectoryThatSomebodyHoldsIsMissedAndSaid) {
+TEST_F(ListLinksTest, TheWalkSkipsAndReportsALockedDirectory) {
   MakeLink(R"(pods\p1\hidden)", kRoot);
   MakeLink(R"(pods\p2\shown)", kRoot);
   Hold(R"(pods\p1)");
@@ -299,7 +299,7 @@ TEST_F(ListLinksTest, ADirectoryThatSomebodyHoldsIsMissedAndSaid) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(2)) << "nobody makes it wait";
 }
 
-TEST_F(ListLinksTest, NamesThatNoPathHoldsAreLeftOut) {
+TEST_F(ListLinksTest, NamesThatNoWindowsPathCanContainAreSkipped) {
   const machine::Bytes link = *machine::MakeSymlink(Path(kRoot));
   const auto pods = Open({"pods"}, Access::kRead);
   for (const char* name : {"dot.", "CON", "space "}) {
@@ -321,7 +321,7 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   ASSERT_EQ(list.links.size(), 1u);
   EXPECT_EQ(list.links[0].target, "");
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
-  // A target with control characters, which a terminal would execute, is not shown either.
+  // A target with control characters is not shown either, because a terminal would execute them.
   machine::Bytes escape = *machine::MakeSymlink(Path("C:\\~"));
   std::replace(escape.begin(), escape.end(), uint8_t{'~'}, uint8_t{0x1b});
   OddOs rude(*node_, escape);
@@ -331,7 +331,7 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
 }
 
-TEST_F(ListLinksTest, ARootBelowAnotherIsWalkedOnce) {
+TEST_F(ListLinksTest, ARootInsideAnotherIsWalkedOnce) {
   MakeLink(R"(pods\p1\link)", kRoot);
   const auto roots = std::make_shared<PathRoots>(
       std::vector<WindowsPath>{Path(kRoot), Path(Below("pods")), Path(R"(D:\absent)")});
@@ -346,7 +346,7 @@ TEST_F(ListLinksTest, ARootBelowAnotherIsWalkedOnce) {
 }
 
 // Counts calls of Win32, not time.
-TEST_F(ListLinksTest, CostsALineForAFileAndAFewCallsForADirectory) {
+TEST_F(ListLinksTest, TheWalkCallsWindowsPerDirectoryAndNotPerFile) {
   const auto calls_for = [&](int directories, int files) {
     node_ = TestNode();
     os_ = machine::simulator::NewSimulatedOs(node_->core());

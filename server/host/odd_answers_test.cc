@@ -15,7 +15,7 @@
 namespace csi_proxy::host {
 namespace {
 
-TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
+TEST(OddAnswersTest, NoPropertyValueOfWmiCrashesTheProcess) {
   const NodeState prepared = PreparedNode();
   const std::optional<cim::Value> odd_values[] = {
       std::nullopt,
@@ -95,7 +95,7 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
 
 // No partition of these types holds a volume that is ever mounted
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition, GptType).
-TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
+TEST(OddAnswersTest, SystemPartitionTypesDoNotCountAsData) {
   std::set<OddSession::Property> given;
   const auto is_basic = [&](const char* type) {
     const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
@@ -119,7 +119,7 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
 }
 
 // A device answers with bytes that do not fit the query: the operation fails or ignores them.
-TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
+TEST(OddAnswersTest, NoAnswerOfADeviceCrashesTheProcess) {
   const std::set<std::string> without = {
       "identities",    "disks",    "read-only",        "read-write", "no volumes of 1",
       "make writable", "online",   "promised volumes", "supported",  "volumes",
@@ -147,7 +147,7 @@ TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
 }
 
 // A target that is neither a drive's nor a server's path is never followed.
-TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
+TEST(OddAnswersTest, LinksToDevicesAreNotFollowed) {
   const NodeState prepared = PreparedNode();
   for (const auto& [target, shown] : std::vector<std::pair<const char*, std::string>>{
            {R"(\??\GLOBALROOT\Device\HarddiskVolume1\Windows)",
@@ -174,7 +174,7 @@ TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
 
 // A relative target counts from the directory of the link, or from the root of its drive
 // (learn.microsoft.com/windows/win32/fileio/symbolic-link-effects-on-file-systems-functions).
-TEST(OddAnswersTest, RelativeLinksLeadFromWhereTheyAre) {
+TEST(OddAnswersTest, RelativeLinksAreResolvedFromTheirDirectory) {
   const NodeState prepared = PreparedNode();
   const auto exists = [&](const char* target, const char* below) {
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
@@ -216,7 +216,7 @@ class ScriptedOs final : public OddOs {
   std::optional<machine::VolumeSpace> space;
 };
 
-TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
+TEST(OddAnswersTest, ImpossibleAnswersAreErrors) {
   const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
   auto told = std::make_unique<ScriptedOs>(*node);
   ScriptedOs& os = *told;
@@ -258,7 +258,7 @@ TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
 
 // learn.microsoft.com/windows-hardware/drivers/storage/msft-disk, UniqueIdFormat: formats made from
 // page 83, and others.
-TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
+TEST(OddAnswersTest, AUniqueIdIsReadAccordingToItsFormat) {
   const std::pair<uint32_t, const char*> formats[] = {
       {0, ""}, {1, "Ab 12"}, {2, "ab 12"}, {3, "ab 12"}, {4, ""}, {5, ""}, {8, "Ab 12"}, {9, ""}};
   for (const auto& [format, page83] : formats) {
@@ -281,7 +281,7 @@ TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
 }
 
 // WMI's provider shows the flag from its cache.
-TEST(OddAnswersTest, TheReadOnlyFlagComesFromTheDisk) {
+TEST(OddAnswersTest, TheReadOnlyFlagIsReadFromTheDiskAndNotFromWmi) {
   const std::unique_ptr<Machine> node = TestNode();
   std::set<OddSession::Property> given;
   Host host(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "IsReadOnly"),

@@ -18,8 +18,8 @@
 
 namespace csi_proxy::host {
 
-// The simulated WMI with another value, or none, for one property of a class or one out-parameter
-// of a method.
+// The simulated WMI. It returns another value, or no value, for one property of a class or one
+// out-parameter of a method.
 class OddSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   using Property = std::pair<std::string, std::string>;
@@ -66,7 +66,7 @@ class OddSession final : public machine::simulator::wmi::SimulatedSession {
   std::set<Property>& given_;
 };
 
-// A file of the simulated Win32 with other bytes in every reparse point below it.
+// A file of the simulated Win32. Every reparse point below it has other bytes.
 class OddFile final : public machine::FileWrapper<> {
  public:
   OddFile(std::unique_ptr<machine::File> file, machine::Bytes link)
@@ -86,11 +86,11 @@ class OddFile final : public machine::FileWrapper<> {
   const machine::Bytes link_;
 };
 
-// The simulated Win32 with other bytes in one answer of a device or in the firmware's table.
+// The simulated Win32. One answer of a device or the firmware's table has other bytes.
 class OddOs : public machine::OsWrapper<> {
  public:
   explicit OddOs(Machine& node) : OddOs(node, -1, {}) {}
-  // Changes only one answer, which follows `others` unchanged ones.
+  // Changes only one answer. Before it, `others` answers stay unchanged.
   OddOs(Machine& node, int others, machine::Bytes odd)
       : OsWrapper(machine::simulator::NewSimulatedOs(node.core())),
         others_(others),
@@ -122,7 +122,7 @@ class OddOs : public machine::OsWrapper<> {
   machine::Bytes link_;
 };
 
-// Returns a symbolic link with any text, as another program may have made it.
+// Returns a symbolic link with any text, like one from another program.
 inline machine::Bytes SymlinkTo(absl::string_view target, bool is_relative = false) {
   const std::vector<uint8_t> name = ToUtf16Le(target);
   const auto size = static_cast<uint16_t>(name.size());

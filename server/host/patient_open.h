@@ -16,17 +16,17 @@
 
 namespace csi_proxy::host {
 
-// How long, and how often, the open of an entry that other programs hold is repeated.
+// The time and the interval for repeated opens of an entry that other programs hold.
 inline constexpr absl::Duration kPatience = absl::Seconds(2);
 inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 
-// Returns true if an open failed because of a program that lets go of the entry soon: another call
+// Returns true if an open failed because a program holds the entry for a short time: another call
 // that deletes it, or a virus scanner.
 inline bool IsHeldByOthers(const absl::Status& status) {
   return HasWin32Code(status, {win32_error::kSharingViolation, win32_error::kDeletePending});
 }
 
-// Repeats `call` for kPatience while others hold its entry, or until the call has ended.
+// Repeats `call` for kPatience while other programs hold its entry, or until the call has ended.
 template <typename Call>
 auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   std::optional<CallContext> waiting;
@@ -43,9 +43,9 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   }
 }
 
-// Calls `call`, which opens or makes an entry of a directory, and repeats it once after
-// ERROR_INVALID_PARAMETER, which is returned at random where the directory is mounted into a
-// HostProcess container (github.com/microsoft/Windows-Containers/issues/635).
+// Calls `call`, which must open or make an entry of a directory. Repeats it once after
+// ERROR_INVALID_PARAMETER, because directories mounted into a HostProcess container return this
+// error at random (github.com/microsoft/Windows-Containers/issues/635).
 template <typename Call>
 auto TwiceIfInvalid(Call call) -> decltype(call()) {
   auto opened = call();

@@ -37,7 +37,7 @@ class RefusalsTest : public testing::Test {
   const std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(RefusalsTest, DisksAndPartitionsThatAreNotThere) {
+TEST_F(RefusalsTest, ErrorsNameAMissingDiskOrPartition) {
   DiskHost& disk = host_->disk();
   for (const absl::Status& status :
        {disk.GetLayout(context_, 77).status(), disk.InitializeGpt(context_, 77),
@@ -51,7 +51,7 @@ TEST_F(RefusalsTest, DisksAndPartitionsThatAreNotThere) {
             NotFoundError("disk 2 has no partition 9"));
 }
 
-TEST_F(RefusalsTest, VolumesThatAreNotThere) {
+TEST_F(RefusalsTest, ErrorsNameAMissingVolume) {
   VolumeHost& volume = host_->volume();
   const VolumeId none = TestVolume(9);
   const std::string text = absl::StrCat("there is no volume ", none.ToString());
@@ -67,7 +67,7 @@ TEST_F(RefusalsTest, VolumesThatAreNotThere) {
             NotFoundError(absl::StrCat("formatting volume ", none.ToString(), ": ", text)));
 }
 
-TEST_F(RefusalsTest, AVolumeWithoutAFileSystem) {
+TEST_F(RefusalsTest, AVolumeWithoutAFileSystemIsRefused) {
   node_->core()->Change(
       [](NodeState& state) { state.disks[2].partitions.back().volume->file_system.clear(); });
   const absl::Status refused =
@@ -76,7 +76,7 @@ TEST_F(RefusalsTest, AVolumeWithoutAFileSystem) {
   EXPECT_EQ(host_->volume().Mount(context_, kVolume, Kubelet("empty")), refused);
 }
 
-TEST_F(RefusalsTest, Mounts) {
+TEST_F(RefusalsTest, MountErrorsSayWhyThePathIsRefused) {
   VolumeHost& volume = host_->volume();
   const auto mount = [&](const char* name) {
     return volume.Mount(context_, TestVolume(6), Kubelet(name));
@@ -104,7 +104,7 @@ TEST_F(RefusalsTest, Mounts) {
                 absl::StrCat("volume ", kVolume.ToString(), " is mounted at ", Below("mounted"))));
 }
 
-TEST_F(RefusalsTest, TheVolumesOfPaths) {
+TEST_F(RefusalsTest, LookUpsOfAPathsVolumeSayWhyThereIsNone) {
   VolumeHost& volume = host_->volume();
   EXPECT_EQ(volume.GetVolumeAtMountPoint(context_, Kubelet("pods")).status(),
             NotFoundError("no volume is mounted at " + Below("pods")));
@@ -117,7 +117,7 @@ TEST_F(RefusalsTest, TheVolumesOfPaths) {
             NotFoundError(Below("share") + " is on a server, not on a volume of the node"));
 }
 
-TEST_F(RefusalsTest, Removals) {
+TEST_F(RefusalsTest, RemovalErrorsSayWhyTheEntryStays) {
   FilesystemHost& files = host_->filesystem();
   EXPECT_EQ(files.Remove(context_, Kubelet("pods"), false),
             FailedPreconditionError(absl::StrCat("directory ", kPods, NotEmpty())));
@@ -135,7 +135,7 @@ TEST_F(RefusalsTest, Removals) {
   }
 }
 
-TEST_F(RefusalsTest, DirectoriesAndLinks) {
+TEST_F(RefusalsTest, ErrorsNameTheEntryThatPreventsADirectoryOrLink) {
   FilesystemHost& files = host_->filesystem();
   MakeLink("gone", Below("nothing"));
   EXPECT_EQ(files.MakeDirectories(context_, Kubelet("gone\\x")),
@@ -162,7 +162,7 @@ TEST_F(RefusalsTest, DirectoriesAndLinks) {
 }
 
 // The directory made for a link is removed again; if that fails too, both errors are reported.
-TEST_F(RefusalsTest, AHalfMadeLink) {
+TEST_F(RefusalsTest, AFailedLinkIsRemovedAgainOrBothErrorsAreReported) {
   for (const char* second : {"", "win32.Open", "win32.Delete"}) {
     FaultRule rule;
     rule.code = kInternal;
@@ -198,7 +198,7 @@ TEST_F(RefusalsTest, AHalfMadeLink) {
   }
 }
 
-TEST_F(RefusalsTest, LinksThatLeadAstray) {
+TEST_F(RefusalsTest, LinksThatLeaveOrLoopAreRefused) {
   FilesystemHost& files = host_->filesystem();
   MakeLink("out", "C:\\Windows");
   EXPECT_EQ(files.Exists(context_, Kubelet("out\\x")).status(),
@@ -212,7 +212,7 @@ TEST_F(RefusalsTest, LinksThatLeadAstray) {
                                     ": the path has too many links"));
 }
 
-TEST_F(RefusalsTest, PortalsAndTargets) {
+TEST_F(RefusalsTest, ErrorsNameAMissingPortalOrTarget) {
   IscsiHost& iscsi = host_->iscsi();
   const IscsiPortal other = {"10.0.0.7", 860};
   EXPECT_EQ(iscsi.AddPortal(context_, kPortal),
@@ -239,7 +239,7 @@ TEST_F(RefusalsTest, PortalsAndTargets) {
             NotFoundError("target iqn.x:open is not connected"));
 }
 
-TEST_F(RefusalsTest, Services) {
+TEST_F(RefusalsTest, ErrorsNameAMissingServiceOrItsDependents) {
   SystemHost& system = host_->system();
   for (const absl::Status& status :
        {system.GetService(context_, "none").status(),

@@ -15,20 +15,20 @@
 namespace csi_proxy::host {
 namespace {
 
-// The most times that a directory is listed again because others add entries to it.
+// The maximum of repeated listings of a directory if other programs add entries to it.
 constexpr int kRounds = 8;
 
 std::string Join(const std::string& path, const std::string& name) {
   return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
 }
 
-// Returns true if the entry is gone or will be once its last handle is closed.
+// Returns true if the entry no longer exists, or will not after its last handle is closed.
 bool IsGoing(const absl::Status& status) {
   return IsFileNotFound(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
-// A directory that is being emptied. Levels are kept in a vector, not on the call stack, which a
-// deep hostile tree could exhaust.
+// A directory that is being emptied. A vector contains the levels, because a deep hostile tree
+// could exhaust the call stack.
 struct Level {
   machine::File* directory;
   std::unique_ptr<machine::File> owned;
@@ -115,8 +115,8 @@ class Remover {
     return Leave(level, name, path, deleted);
   }
 
-  // Ends a mount or a directory link whose entry cannot be deleted. Returns `kept`, the reason,
-  // with the path and what has ended.
+  // Ends a mount or a directory link at an entry that cannot be deleted. Returns `kept`, the
+  // reason, with the path and what has ended.
   absl::Status Leave(Level& level, const std::string& name, const std::string& path,
                      const absl::Status& kept) {
     return LeaveEmpty(deps_, context_, *level.directory, name, path, Prefixed(path, kept));

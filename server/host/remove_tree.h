@@ -9,10 +9,10 @@
 
 namespace csi_proxy::host {
 
-// Removes everything in `directory`, which stays, at any depth. Removes links and mount points
-// themselves and leaves their targets alone; enters all other directories, even reparse points.
-// Ignores entries that other programs remove, and removes those that they add; FAILED_PRECONDITION
-// if they keep adding. REQUIRES: `path` names the directory while it is open.
+// Removes all entries in `directory`, at any depth, but not `directory` itself. Removes links and
+// mount points, but not their targets; enters all other directories, even reparse points. Ignores
+// entries that other programs remove, and removes entries that they add; FAILED_PRECONDITION if
+// they keep adding. REQUIRES: `path` names the directory while it is open.
 absl::Status RemoveBelow(const Deps& deps, const CallContext& context, machine::File& directory,
                          const std::string& path);
 

@@ -21,7 +21,7 @@ class ResolverTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
+TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedExceptAtTheEndOfAPath) {
   ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
   EXPECT_THAT(Exists(Kubelet("in\\p1")), Yields(true));
   EXPECT_THAT(Exists(Kubelet("IN\\P1")), Yields(true));
@@ -30,7 +30,7 @@ TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
   EXPECT_THAT(Exists(Kubelet("pods\\p1")), Yields(true));
 }
 
-TEST_F(ResolverTest, ACallThatIsOverFollowsNoLink) {
+TEST_F(ResolverTest, AnExpiredCallFollowsNoLink) {
   ASSERT_THAT(node_->MakeLink(R"(C:\var\lib\kubelet\in)", R"(C:\var\lib\kubelet\pods)"), IsOk());
   FaultRule slow;
   slow.operation = "win32.ReadReparsePoint";
@@ -87,8 +87,8 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   }
 }
 
-// Entries made through such a link would be elsewhere once the target is back.
-TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
+// Entries made through such a link would be at another place once the target exists again.
+TEST_F(ResolverTest, DanglingLinksAboveTheRootsAreErrors) {
   ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\gone)"), IsOk());
   ASSERT_THAT(node_->MakeLink(R"(C:\drive)", R"(Q:\)"), IsOk());
   for (const char* link : {R"(C:\alias)", R"(C:\drive)"}) {
@@ -107,7 +107,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
 
 // Windows' errors for a missing drive, directory or medium, and for an entry being deleted
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
-TEST_F(ResolverTest, AnAbsentEntryIsNoError) {
+TEST_F(ResolverTest, AnAbsentEntryIsNotAnError) {
   const auto exists_when_open_says = [&](uint32_t code) {
     FaultRule rule;
     rule.operation = "win32.Open";
@@ -125,8 +125,8 @@ TEST_F(ResolverTest, AnAbsentEntryIsNoError) {
   }
 }
 
-// The look-ups for volumes follow more links than Windows does, and are confined likewise.
-TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
+// The look-ups of volumes follow more links than Windows does, but must stay in the roots too.
+TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEnteredBehindManyLinks) {
   ASSERT_THAT(node_->MakeLink("C:\\k0", "C:\\var\\lib\\kubelet"), IsOk());
   for (int i = 1; i < 100; ++i) {
     ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\k", i), absl::StrCat("C:\\k", i - 1)), IsOk());
@@ -145,13 +145,13 @@ TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
       FailsWith(kDenied, "mount point"));
 }
 
-// C:\var\lib leads back in by `kubelet`, but is outside nevertheless.
-TEST_F(ResolverTest, ALinkAboveTheRootsIsOutside) {
+// C:\var\lib contains the root `kubelet`, but is itself outside.
+TEST_F(ResolverTest, ALinkToADirectoryAboveTheRootsIsOutside) {
   ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\up", "C:\\var\\lib"), IsOk());
   EXPECT_THAT(Exists(Kubelet("up\\kubelet\\pods")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, SixtyThreeLinksAreFollowedAndForVolumesTwoHundredFiftySix) {
+TEST_F(ResolverTest, PathsMayHave63LinksAndVolumeLookUpsMayHave256) {
   for (int i = 0; i < 300; ++i) {
     const std::string target = i == 0 ? "pods" : absl::StrCat("l", i - 1);
     ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\var\\lib\\kubelet\\l", i),
@@ -166,7 +166,7 @@ TEST_F(ResolverTest, SixtyThreeLinksAreFollowedAndForVolumesTwoHundredFiftySix) 
               HasCode(kPrecondition));
 }
 
-TEST_F(ResolverTest, AMountedVolumeContinuesTheTreeAndItsLinksStayConfined) {
+TEST_F(ResolverTest, LinksInsideAMountedVolumeStayConfined) {
   VolumeHost& volumes = host_->volume();
   FilesystemHost& files = host_->filesystem();
   ASSERT_THAT(volumes.Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
@@ -180,7 +180,7 @@ TEST_F(ResolverTest, AMountedVolumeContinuesTheTreeAndItsLinksStayConfined) {
 }
 
 // Mounting the system volume below the roots would open all of it.
-TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
+TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEntered) {
   NodeState state = node_->Snapshot();
   Tree& tree = state.disks[2].partitions[0].volume->tree;
   const Tree::Id id = *tree.Add(Tree::kRoot, Tree::Directory("c"));
@@ -197,7 +197,7 @@ TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
               HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, LinksAboveTheRootAreTheAdministrators) {
+TEST_F(ResolverTest, LinksAboveTheRootsAreTrusted) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
       size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
         file { path: "kube\\pods\\p9" } file { path: "secret" } } } })");
@@ -213,30 +213,31 @@ TEST_F(ResolverTest, LinksAboveTheRootAreTheAdministrators) {
   EXPECT_THAT(Exists(Kubelet("pods\\out\\secret")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, PathsOutsideTheRootsAreRefusedEvenIfChecked) {
+TEST_F(ResolverTest, TheResolverRefusesPathsOutsideTheRoots) {
   EXPECT_THAT(Exists(In("C:\\Windows")), HasCode(kDenied));
   EXPECT_THAT(Exists(In("C:\\var\\lib\\kubelet-evil")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, ALookOpensAWayWithoutLinksAtOnce) {
+TEST_F(ResolverTest, AReadOnlyCallOpensALinkFreePathInOneStep) {
   const auto calls = [&](const char* path, bool exists) {
     const int64_t before = node_->CountCalls().win32_calls;
     EXPECT_THAT(Exists(Kubelet(path)), Yields(exists)) << path;
     return node_->CountCalls().win32_calls - before;
   };
   ASSERT_THAT(node_->MakeDirectory(R"(C:\var\lib\kubelet\a\b\c\d\e)"), IsOk());
-  // Each entry is opened and asked for its attributes.
+  // Two calls an entry: one opens it, one reads its attributes.
   EXPECT_EQ(calls("pods", true), 4);
   EXPECT_EQ(calls(R"(a\b\c\d\e)", true), 4);
   EXPECT_EQ(calls(R"(a\b\c\none\e)", false), 3);
   ASSERT_THAT(node_->MakeLink(R"(C:\var\lib\kubelet\link)", R"(C:\var\lib\kubelet\a\b)"), IsOk());
   EXPECT_EQ(calls("link", true), 5);
-  // The root and an attempt, a walk to the link, then the root again and the rest at once.
+  // 2: the root. 1: a failed attempt at the whole path. 9: var, lib, kubelet, and the link with its
+  // target. 4: the root again, and the rest of the path.
   EXPECT_EQ(calls(R"(link\c\d\e)", true), 2 + 1 + 9 + 4);
 }
 
-// A read-only look at a path finds the same as a walk, on nodes with links of every kind.
-TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
+// On nodes with links of every kind, a read-only open must find the same as a walk.
+TEST_F(ResolverTest, AReadOnlyOpenFindsTheSameAsAWalk) {
   std::mt19937 random(20261125);
   const auto one_of = [&](size_t count) { return random() % count; };
   const std::string kRoot = R"(C:\var\lib\kubelet)";
@@ -252,7 +253,7 @@ TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
     host_ = NewSimulatedHost(*node_);
     for (int i = 0; i < 12; ++i) {
       const std::string at = random_path(kRoot, 3);
-      // Some fail, because another entry is there.
+      // Some entries cannot be made, because another entry exists there.
       switch (one_of(6)) {
         case 0:
           node_->WriteFile(at, 1, false).IgnoreError();
@@ -307,7 +308,7 @@ TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
   for (const int count : {found, on_servers, refused, missing}) EXPECT_GT(count, 100);
 }
 
-TEST_F(ResolverTest, AMissingEntryIsMissing) {
+TEST_F(ResolverTest, ExistsIsFalseForAMissingEntry) {
   EXPECT_THAT(Exists(Kubelet("no\\such\\path")), Yields(false));
   EXPECT_THAT(Exists(Kubelet("file.txt\\below")), Yields(false));
   EXPECT_THAT(Exists(Anywhere("Q:\\x")), Yields(false));

@@ -33,7 +33,7 @@ class FakeSession final : public cim::Session {
   }
 };
 
-TEST(SecretsTest, FreedMemoryHoldsNoSecret) {
+TEST(SecretsTest, FreedMemoryContainsNoSecret) {
   const std::unique_ptr<Machine> node = TestNode();
   Host host(std::make_unique<FakeSession>(), NewSimulatedOs(node->core()));
   const CallContext context;

@@ -1,4 +1,4 @@
-// Shares the result of one run among the calls that ask for it at the same time.
+// Shares the result of one run among simultaneous calls.
 #pragma once
 
 #include <algorithm>
@@ -21,21 +21,21 @@
 
 namespace csi_proxy::host {
 
-// Runs a function once for all calls that ask for it at the same time. `T` is an absl::Status or
-// StatusOr, of which each call gets a copy. Thread-safe.
+// Runs a function once for simultaneous calls. Each call gets a copy of `T`, an absl::Status or
+// StatusOr. Thread-safe.
 //
-// A run serves only calls that asked before it began, because a caller may have changed what the
-// run reads. Runs do not overlap: calls that ask during a run share the next one.
+// A run serves only calls that arrived before it began, because a caller may have changed the data
+// that the run reads. Runs do not overlap: calls that arrive during a run share the next one.
 //
-// A run that serves one call uses the call's thread and context. A run that serves several calls
-// has a thread of its own and ends at the latest of their deadlines, so a caller that gives up
-// changes nothing for the others. A call waits for at most one run of other calls before its own
-// begins. A run gets two minutes at most. One that hangs longer, because Windows does not return,
-// keeps its thread, but the next run begins beside it.
+// A run for one call uses the call's thread and context. A run for several calls has a thread of
+// its own and ends at the latest of their deadlines, so the other calls get its result even if one
+// caller gives up. A call waits for at most one run of other calls before its own begins. The limit
+// of a run is two minutes. If a run hangs longer, because Windows does not return, it keeps its
+// thread, but the next run begins beside it.
 template <typename T>
 class SharedRun {
  public:
-  // A run may outlive its callers. REQUIRES: what the function refers to outlives the SharedRun.
+  // A run may outlive its callers. REQUIRES: the data of the function outlives the SharedRun.
   using Function = std::function<T(const CallContext&)>;
 
   explicit SharedRun(absl::Duration longest = absl::Minutes(2)) : longest_(longest) {}
@@ -61,7 +61,7 @@ class SharedRun {
     return next_ != nullptr ? next_->waiting : 0;
   }
 
-  // Returns the result of a run of `function` that began after this call asked. CANCELLED or
+  // Returns the result of a run of `function` that began after this call arrived. CANCELLED or
   // DEADLINE_EXCEEDED if `context` ends first. Yields the call's slot unless the run begins without
   // a wait. REQUIRES: all calls pass functions that do the same.
   T Get(const CallContext& context, Function function) {
@@ -79,14 +79,14 @@ class SharedRun {
         if (--run->waiting == 0) Abandon(run);
         return over;
       }
-      // Another call has begun the run, or the earlier one is still under way.
+      // Another call has begun the run, or the earlier run is still under way.
       if (next_ != run || IsBusy()) {
         changed_.WaitFor(mutex_, kLook);
         continue;
       }
       next_ = nullptr;
       const uint64_t number = Begin();
-      // The thread of shared runs may hang in an earlier one.
+      // The thread of shared runs may hang in an earlier run.
       if (run->waiting == 1 || current_ != nullptr) {
         mutex_.Unlock();
         T result = RunHere(number, context, run->function);
@@ -101,13 +101,13 @@ class SharedRun {
   }
 
  private:
-  // The interval at which a waiting call checks whether it has ended.
+  // The interval at which a waiting call checks its deadline and cancellation.
   static constexpr absl::Duration kLook = absl::Milliseconds(20);
 
   struct Run {
     explicit Run(Function f) : function(std::move(f)) {}
     const Function function;
-    // The calls that wait for the result, and the latest of their deadlines.
+    // The number of calls that wait for the result, and the latest of their deadlines.
     int waiting = 0;
     SteadyTime deadline = SteadyTime::InfinitePast();
     absl::Notification cancelled;
@@ -123,7 +123,7 @@ class SharedRun {
     began_ = SteadyTime::Now();
     return running_ = ++last_;
   }
-  // Begins a run if none is under way and no call waits; else returns 0.
+  // Begins a run if no run is under way and no call waits; otherwise returns 0.
   uint64_t BeginAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
     return IsBusy() || next_ != nullptr ? 0 : Begin();
@@ -142,13 +142,13 @@ class SharedRun {
     return result;
   }
 
-  // Drops or cancels a run for which no call waits any more.
+  // Drops or cancels a run without waiting calls.
   void Abandon(const std::shared_ptr<Run>& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next_ == run) next_ = nullptr;
     if (current_ == run) Cancel(*run);
   }
 
-  // Cancels a run, perhaps for the second time.
+  // Cancels a run. May be called again for the same run.
   void Cancel(Run& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!run.cancelled.HasBeenNotified()) run.cancelled.Notify();
   }
@@ -178,18 +178,17 @@ class SharedRun {
   const absl::Duration longest_;
   mutable Mutex mutex_;
   Condition changed_;
-  // The run under way, or 0; when it began; and the last run that began.
+  // The run under way, or 0; the time of its begin; and the last run that began.
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime began_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The run whose callers wait for it to begin; and the run that `thread_` executes, null when it
-  // has ended.
+  // The next run, if calls wait for it; and the run that `thread_` executes, null after its end.
   std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Run> current_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
-// Shares runs among the calls that ask with one key. Thread-safe.
+// Shares runs among the calls with one key. Thread-safe.
 template <typename T>
 class SharedRuns {
  public:
@@ -200,8 +199,8 @@ class SharedRuns {
   }
 
  private:
-  // Also destroys each SharedRun that no call uses, unless its run is still under way, because the
-  // destructor would wait for the end of the run.
+  // Also destroys each unused SharedRun. Keeps one with a run under way, because its destructor
+  // would wait for the end of the run.
   std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
     const MutexLock lock(mutex_);
     std::erase_if(runs_, [](const auto& entry) {

@@ -17,13 +17,13 @@ using Answer = absl::StatusOr<int>;
 
 class SharedRunTest : public testing::Test {
  protected:
-  // Starts a run, which ends when the gate opens or its call ends.
+  // Starts a run. It ends when the gate opens or its call ends.
   std::thread BeginFirst(const CallContext& context) {
     std::thread first([this, context] { first_ = Ask(context); });
     while (runs_ == 0) std::this_thread::yield();
     return first;
   }
-  // Asks for a run that returns its number when its gate opens, or an error when it is cancelled.
+  // Gets a run that returns its number when its gate opens, or an error when it is cancelled.
   Answer Ask(const CallContext& context = CallContext()) {
     return shared_.Get(context, [this](const CallContext& run) -> Answer {
       const int number = ++runs_;
@@ -33,7 +33,7 @@ class SharedRunTest : public testing::Test {
       return number;
     });
   }
-  // Calls Ask() on another thread, which waits for a run when this returns.
+  // Calls Ask() on another thread. When this returns, that thread waits for a run.
   std::thread AskBeside(Answer* answer, const CallContext& context = CallContext()) {
     const int before = shared_.waiting();
     std::thread thread([this, answer, context] { *answer = Ask(context); });
@@ -47,7 +47,7 @@ class SharedRunTest : public testing::Test {
   Answer first_ = absl::UnknownError("none"), second_ = first_, third_ = first_;
 };
 
-TEST_F(SharedRunTest, CallsThatAskDuringARunShareTheNext) {
+TEST_F(SharedRunTest, CallsThatArriveDuringARunShareTheNextRun) {
   std::thread first = BeginFirst(CallContext());
   std::thread second = AskBeside(&second_), third = AskBeside(&third_);
   EXPECT_EQ(runs_, 1);
@@ -63,8 +63,8 @@ TEST_F(SharedRunTest, CallsThatAskDuringARunShareTheNext) {
   EXPECT_EQ(Ask(), Answer(3));
 }
 
-// A run goes on when either of its two callers gives up.
-TEST_F(SharedRunTest, ACallerThatGivesUpChangesNothingForTheOthers) {
+// A run goes on if one of its two callers gives up.
+TEST_F(SharedRunTest, ACallerThatGivesUpDoesNotEndTheOtherCallersRun) {
   for (const bool impatient_first : {true, false}) {
     runs_ = open_ = 0;
     std::thread first = BeginFirst(CallContext());
@@ -101,8 +101,8 @@ TEST_F(SharedRunTest, ARunEndsWhenNoCallWaitsForIt) {
   EXPECT_EQ(Ask(), Answer(3));
 }
 
-// Otherwise callers that ask without pause would keep a waiting call from its run.
-TEST_F(SharedRunTest, ACallDoesNotOvertakeWaitingCalls) {
+// Otherwise callers that call without a pause would keep a waiting call from its run.
+TEST_F(SharedRunTest, ANewCallDoesNotOvertakeWaitingCalls) {
   for (int i = 0; i < 20; ++i) {
     runs_ = open_ = 0;
     Answer again = absl::UnknownError("none");
@@ -119,8 +119,8 @@ TEST_F(SharedRunTest, ACallDoesNotOvertakeWaitingCalls) {
   }
 }
 
-// A run whose machine call never returns must not keep all later calls from their answers.
-TEST_F(SharedRunTest, ARunThatHangsGivesWay) {
+// If the machine never returns from the call of a run, later calls must still get answers.
+TEST_F(SharedRunTest, AHungRunDoesNotBlockLaterCalls) {
   SharedRun<Answer> shared(absl::Milliseconds(50));
   const auto answer = [](const CallContext&) -> Answer { return 2; };
   absl::Notification returns;
@@ -139,7 +139,7 @@ TEST_F(SharedRunTest, ARunThatHangsGivesWay) {
   EXPECT_EQ(shared.Get(CallContext(), answer), Answer(2));
 }
 
-// Destroys a SharedRun whose run nobody waits for any more and that has not noticed yet.
+// Destroys a SharedRun with a run that all callers have left and that has not noticed this yet.
 TEST_F(SharedRunTest, AnAbandonedRunIsCancelledOnce) {
   auto shared = std::make_unique<SharedRun<Answer>>();
   absl::Notification first_ends, gone, returns;

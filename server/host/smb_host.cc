@@ -37,13 +37,13 @@ absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object) {
   ABSL_ASSIGN_OR_RETURN(const auto remote, object.GetString("RemotePath"));
   ABSL_ASSIGN_OR_RETURN(const auto status, object.GetUint32Or("Status", kStatusOk));
   ABSL_ASSIGN_OR_RETURN(std::string local_path, object.GetStringOr("LocalPath", ""));
-  // Another program may have used another spelling, for example a backslash at the end.
+  // Another program may have used another spelling, for example a trailing backslash.
   const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", remote);
   return SmbMapping{CanonicalUnc(path.ok() ? path->ToString() : remote), status == kStatusOk,
                     object.path(), StatusName(status), std::move(local_path)};
 }
 
-// ERROR_NOT_CONNECTED: the mapping is gone.
+// ERROR_NOT_CONNECTED: the mapping no longer exists.
 constexpr uint32_t kNotConnected = 2250;
 
 // Encodes credentials as PowerShell encodes a PSCredential for these classes
@@ -58,14 +58,14 @@ Value CredentialValue(const SmbCredentials& credentials) {
   return value;
 }
 
-// Converts a failure by the Win32 error that it contains. Windows reports it as HRESULT, error
-// object or ReturnValue; which one is not documented (doubt 18 of doubts.md).
+// Converts a failure by its Win32 error. Windows reports this error as HRESULT, error object or
+// ReturnValue, without a documented rule (doubt 18 of doubts.md).
 absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = false) {
   return RefusedBy(require_privacy ? Refuser::kEncryptedMapping : Refuser::kMapping, status);
 }
 
-// Converts the failure of a call that asks no server. Returns error 5 unchanged, because it is
-// about this process's own rights.
+// Converts the failure of a call without access to a server. Returns error 5 unchanged, because it
+// is about this process's own rights.
 absl::Status ClassifyLocal(const absl::Status& status) {
   return HasWin32Code(status, win32_error::kAccessDenied) ? status : ClassifyStatus(status);
 }
@@ -99,7 +99,7 @@ absl::Status SmbHost::AwaitRemoval(const CallContext& context, const std::string
 absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
                                                               const std::string& share) {
   cim::Query query("MSFT_SmbGlobalMapping");
-  // Names beyond ASCII are compared below only, because no page says how WQL folds their case.
+  // Names beyond ASCII are only compared below, because WQL's case folding of them is undocumented.
   if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
     query.Where("RemotePath", Value::String(share));
   }
@@ -126,8 +126,8 @@ absl::StatusOr<SmbAccess> SmbHost::Reach(const CallContext& context, const UncPa
   using Kind = SmbAccess::Kind;
   ABSL_RETURN_IF_ERROR(context.Check());
   const YieldSlot yielded(context);
-  // `is_connected` proves nothing: an idle mapping shows as disconnected but works, and one whose
-  // password has changed shows as OK but fails (github.com/kubernetes/kubernetes/issues/93805).
+  // `is_connected` is no proof: an idle mapping shows as disconnected but works, and a mapping with
+  // a changed password shows as OK but fails (github.com/kubernetes/kubernetes/issues/93805).
   const std::string text = path.ToString();
   const absl::Status reached = os_.Reach(text);
   SmbAccess access;
@@ -155,7 +155,7 @@ absl::Status SmbHost::CreateMapping(const CallContext& context, const std::strin
   cim::Arguments arguments = {{"RemotePath", Value::String(share)},
                               {"Persistent", Value::Boolean(false)},
                               {"RequirePrivacy", Value::Boolean(require_privacy)}};
-  // Without a name the mapping is anonymous, which an empty name would not be.
+  // A mapping without a user name is anonymous; one with an empty user name is not.
   if (!credentials.username.empty()) {
     arguments["Credential"] = CredentialValue(credentials);
   }

@@ -17,7 +17,7 @@ namespace csi_proxy::host {
 
 // A global mapping.
 struct SmbMapping {
-  // `\\host\share` as returned by CanonicalUnc(). Other programs may also map a folder in a share
+  // `\\host\share`, from CanonicalUnc(). Other programs may also map a folder in a share
   // (github.com/kubernetes-csi/csi-driver-smb/issues/1035); csi-proxy does not.
   std::string remote_path;
   // True if the node reports the mapping as connected. It may still be broken: see Reach().
@@ -26,7 +26,7 @@ struct SmbMapping {
   std::string object;
   // Windows' word for its state: `OK`, `Disconnected`.
   std::string status;
-  // The drive letter of the mapping, as `G:`; empty if it has none, as all of csi-proxy's.
+  // The drive letter of the mapping, as `G:`; empty without one, like all of csi-proxy's mappings.
   std::string local_path;
 };
 
@@ -40,13 +40,13 @@ struct SmbAccess {
   enum class Kind {
     kReached,
     // The server refuses the user there. The rest of the share may be readable; or the node has
-    // lost the mapping's credentials (github.com/moby/moby/issues/37863), and nothing is readable.
+    // lost the mapping's credentials (github.com/moby/moby/issues/37863), and no path is readable.
     kDenied,
-    // The share exists, but it has no such folder.
+    // The share exists, but the folder does not.
     kNoFolder,
     // The path is a DFS link or lies below one.
     kDfsLink,
-    // The credentials no longer hold, the share has gone, or the server does not answer.
+    // The credentials are invalid, the share no longer exists, or the server does not answer.
     kNotReached,
   };
   Kind kind = Kind::kNotReached;
@@ -63,21 +63,19 @@ class SmbHost {
   // Returns the node's own names and addresses.
   absl::StatusOr<machine::NetworkNames> GetNetworkNames();
 
-  // Waits for the end of a RemoveMapping() whose caller has given up while Windows goes on. Until
-  // then the mapping may vanish at any time.
+  // Waits for the end of a RemoveMapping() that its caller left. The mapping may vanish until then.
   absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
-  // Returns the mapping of a share, or nothing. Prefers a mapping without a drive letter, as
-  // csi-proxy makes them, to an administrator's.
+  // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because
+  // an administrator made the mappings with one.
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share);
 
-  // Lists all mappings by share; of one share, those without a drive letter come first.
+  // Lists all mappings by share. A share's mappings without a drive letter are first.
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context);
 
-  // Checks whether a mapping reaches `path` now; ignores the state that Windows shows. Blocks as
-  // long as the server does. Logs a path that is not reached, and returns an error only if the call
-  // has ended.
+  // Checks whether a mapping reaches `path` now. Ignores the state that Windows reports. Blocks
+  // until the server answers. Logs an unreached path; returns an error only if the call has ended.
   absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path);
 
   // Maps a share, anonymously if the user name is empty. Windows does not restore the mapping after
@@ -88,12 +86,12 @@ class SmbHost {
   absl::Status CreateMapping(const CallContext& context, const std::string& share,
                              const SmbCredentials& credentials, bool require_privacy);
 
-  // Removes a mapping. NOT_FOUND if it is gone. REQUIRES: GetMapping() returned `mapping`.
+  // Removes a mapping. NOT_FOUND if it no longer exists. REQUIRES: GetMapping() returned `mapping`.
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping);
 
  private:
-  // Logs the mappings that keep the node's session with a share's server. The caller must not learn
-  // them, because they may be other tenants'.
+  // Logs the mappings that keep the node's session with a share's server. Does not return them,
+  // because they may be other tenants'.
   void WarnOfHolders(const CallContext& context, const std::string& share);
 
   cim::Session& wmi_;

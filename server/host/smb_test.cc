@@ -45,7 +45,7 @@ class SmbTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(SmbTest, MapsAndUnmaps) {
+TEST_F(SmbTest, AShareCanBeMappedAndUnmapped) {
   EXPECT_THAT(host_->smb().GetMapping(context_, kShare), Yields(std::nullopt));
   ASSERT_THAT(Map(kShare, "ex\\U", "pw"), IsOk());
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), HasCode(kExists));
@@ -75,7 +75,7 @@ TEST_F(SmbTest, ACallThatWaitsForAServerYieldsItsSlot) {
   EXPECT_TRUE(slot.TakeYielded());
 }
 
-TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
+TEST_F(SmbTest, ErrorsDoNotContainThePassword) {
   for (const absl::Status& status :
        {Map(kShare, "EX\\u", "hunter2"), Map(kShare, "nobody", "hunter2")}) {
     EXPECT_THAT(status, FailsWith(kPrecondition, "(1326), 0x80041001"));
@@ -89,8 +89,8 @@ TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "(53), 0x80041001"));
 }
 
-// learn.microsoft.com/windows/win32/debug/system-error-codes: the answers of a server that refuses,
-// and of Windows where there is a mapping. Each comes with advice.
+// learn.microsoft.com/windows/win32/debug/system-error-codes: the errors of a server that refuses,
+// and of Windows if a mapping exists. Each error gets advice.
 TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
   struct Row {
     uint32_t error;
@@ -149,7 +149,7 @@ TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
   }
 }
 
-TEST_F(SmbTest, ErrorsOfOtherCallsHaveTheirAdviceToo) {
+TEST_F(SmbTest, ErrorsOfEveryMappingCallHaveAdvice) {
   Fail("wmi.Query/MSFT_SmbGlobalMapping", 2138);
   EXPECT_THAT(host_->smb().GetMapping(context_, kShare), FailsWith(kPrecondition, "Lanman"));
   Fail("wmi.Query/MSFT_SmbGlobalMapping", 2138);
@@ -159,7 +159,7 @@ TEST_F(SmbTest, ErrorsOfOtherCallsHaveTheirAdviceToo) {
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 59);
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping),
               FailsWith(absl::StatusCode::kUnavailable, "(repeat the call"));
-  // These calls involve no server, so error 5 is about this process's own rights.
+  // These calls do not access a server, so error 5 is about this process's own rights.
   Fail("wmi.Query/MSFT_SmbGlobalMapping", 5);
   EXPECT_THAT(host_->smb().ListMappings(context_), FailsWith(kPrecondition, "rights of SYSTEM"));
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 5);
@@ -167,7 +167,7 @@ TEST_F(SmbTest, ErrorsOfOtherCallsHaveTheirAdviceToo) {
               FailsWith(kPrecondition, "rights of SYSTEM"));
 }
 
-TEST_F(SmbTest, AServerThatCannotEncryptIsToldFromOneThatRefuses) {
+TEST_F(SmbTest, ErrorsDistinguishAServerThatCannotEncryptFromARefusal) {
   for (const auto& [error, code] :
        {std::pair{5, kPrecondition}, {50, kInternal}, {65, kPrecondition}, {1117, kInternal}}) {
     for (const bool privacy : {false, true}) {
@@ -182,8 +182,8 @@ TEST_F(SmbTest, AServerThatCannotEncryptIsToldFromOneThatRefuses) {
   }
 }
 
-// The state that Windows shows may be wrong, so a mapping is judged by reaching the share.
-TEST_F(SmbTest, AMappingIsJudgedByWhatIsReached) {
+// The state that Windows reports may be wrong, so the host judges a mapping by access to the share.
+TEST_F(SmbTest, AMappingIsHealthyIfItsShareCanBeReached) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   const auto shows = [&] { return (*host_->smb().GetMapping(context_, kShare))->is_connected; };
   node_->core()->Change([](NodeState& state) { state.smb_mappings[0].idle = true; });
@@ -197,7 +197,7 @@ TEST_F(SmbTest, AMappingIsJudgedByWhatIsReached) {
   EXPECT_FALSE(Healthy());
 }
 
-TEST_F(SmbTest, WhatTheServerSaysOfAPath) {
+TEST_F(SmbTest, EachErrorOfAServerMapsToAKindOfAccess) {
   using Kind = SmbAccess::Kind;
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   ASSERT_THAT(node_->MakeDirectory("\\\\srv\\data\\a"), IsOk());
@@ -222,7 +222,7 @@ TEST_F(SmbTest, WhatTheServerSaysOfAPath) {
 }
 
 // An administrator may have mapped the share to a drive letter beside csi-proxy's mapping.
-TEST_F(SmbTest, AMappingWithADriveLetterComesSecond) {
+TEST_F(SmbTest, AMappingWithoutADriveLetterIsPreferred) {
   node_->core()->Change([](NodeState& state) {
     for (const char* letter : {"X:", ""}) {
       state.smb_mappings.emplace_back().remote_path = kShare;

@@ -31,7 +31,7 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(
       (result->return_value != cim::kCacheOutOfDate && result->return_value != cim::kNotInCache)) {
     return result;
   }
-  // Returns the first refusal, which says more than the failure of an update.
+  // Returns the first refusal, because it has more information than the failure of an update.
   if (!UpdateCache(context).ok()) return result;
   ABSL_RETURN_IF_ERROR(check());
   RecordFallback(Fallback::kMethodRepeated,

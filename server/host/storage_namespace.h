@@ -1,5 +1,5 @@
-// WMI's Storage namespace: its methods, whose provider works on a cache of disks and volumes, and
-// the names of the numbers in its objects.
+// WMI's Storage namespace: its methods, and the names of the numbers in its objects. The provider
+// of the methods works on a cache of disks and volumes.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,13 @@ class StorageNamespace {
  public:
   explicit StorageNamespace(cim::Session* wmi) : wmi_(*wmi) {}
 
-  // Makes the provider look for disks that came, went or changed size, and for their volumes. Calls
-  // that ask at the same time share one update (SharedRun).
+  // Makes the provider search for disks that arrived, left or changed size, and for their volumes.
+  // Simultaneous calls share one update (SharedRun).
   absl::Status UpdateCache(const CallContext& context);
 
-  // Calls a method. If it returns that the provider's cache is out of date (40003) or lacks the
-  // object (40006), updates the cache and calls it once more, as the page of return codes demands
+  // Calls a method. If the method returns that the provider's cache is out of date (40003) or lacks
+  // the object (40006), updates the cache and calls the method once more, as the page of return
+  // codes demands
   // (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
   // Does not repeat the call if `check` then fails. The caller must check all other return values.
   absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
@@ -49,8 +50,8 @@ class StorageNamespace {
   SharedRun<absl::Status> update_;
 };
 
-// Returns the name of a property's number in a list that begins at 0, the number itself beyond the
-// list (newer than Microsoft's page), and "" if the property is empty.
+// Returns the name of a property's number in a list that begins at 0; the number itself if it is
+// beyond the list (newer than Microsoft's page); and "" if the property is empty.
 template <size_t kSize>
 std::string NameOf(const cim::Object& object, const char* property,
                    const char* const (&names)[kSize]) {
@@ -59,7 +60,7 @@ std::string NameOf(const cim::Object& object, const char* property,
   return *number < kSize ? names[*number] : absl::StrCat(*number);
 }
 
-// Returns the MSFT_Disk with a number, or nothing if WMI shows none. Fails like CheckOne().
+// Returns the MSFT_Disk with a number, or nullopt if WMI does not show it. Fails like CheckOne().
 absl::StatusOr<std::optional<cim::Object>> FindMsftDisk(cim::Session& wmi,
                                                         const CallContext& context,
                                                         uint32_t disk_number);
@@ -70,7 +71,7 @@ absl::StatusOr<std::vector<cim::Object>> ListMsftPartitions(cim::Session& wmi,
                                                             uint32_t disk_number);
 
 // Returns FAILED_PRECONDITION if a query by a key found several objects: on a node of a failover
-// cluster WMI also shows those of other nodes
+// cluster WMI also shows objects of other nodes
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-storageobject).
 absl::Status CheckOne(absl::string_view what, size_t found);
 

@@ -16,7 +16,7 @@ using machine::ServiceInfo;
 using machine::ServiceStartType;
 using machine::ServiceState;
 
-// Thread-safe. Service names are compared without case. NOT_FOUND for a service that is not there.
+// Thread-safe. Service names are compared case-insensitively. NOT_FOUND for a missing service.
 class SystemHost {
  public:
   explicit SystemHost(const Deps& deps) : os_(*deps.os) {}
@@ -25,8 +25,8 @@ class SystemHost {
 
   absl::StatusOr<ServiceInfo> GetService(const CallContext& context, const std::string& name);
 
-  // Returns the names of the services that depend on this one, directly or not, and are not
-  // stopped, in the order in which they can be stopped.
+  // Returns the names of the services that depend on this one, directly or indirectly, and are not
+  // stopped, in a possible order of stops.
   absl::StatusOr<std::vector<std::string>> ListActiveDependents(const CallContext& context,
                                                                 const std::string& name);
 
@@ -34,7 +34,7 @@ class SystemHost {
   // FAILED_PRECONDITION if it is disabled.
   absl::Status RequestStart(const CallContext& context, const std::string& name);
 
-  // Stops a service without waiting for it. OK if the service is stopped already.
+  // Stops a service without waiting for it. OK if the service has stopped already.
   // FAILED_PRECONDITION if active services depend on it or if it does not accept a stop now.
   absl::Status RequestStop(const CallContext& context, const std::string& name);
 

@@ -9,12 +9,12 @@
 
 namespace csi_proxy::host {
 
-using namespace machine::simulator;  // NOLINT: for tests alone
+using namespace machine::simulator;  // NOLINT: only for tests
 
 // Records whether calls yield their slot.
 struct TestSlot final : SlotHolder {
   void Lend() override { yielded = true; }
-  // Returns true if the slot has been yielded since the last call.
+  // Returns true if the slot has been yielded since the last call of this.
   bool TakeYielded() { return std::exchange(yielded, false); }
   bool yielded = false;
 };

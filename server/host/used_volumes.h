@@ -1,5 +1,5 @@
-// The volumes that have been in use since the process started. Such a volume is never formatted
-// when it reads as blank.
+// The volumes that have been in use since the start of the process. Such a volume is never
+// formatted, even if it reads as blank.
 #pragma once
 
 #include <deque>
@@ -10,8 +10,8 @@
 
 namespace csi_proxy::host {
 
-// The last 10,000 volumes on which Windows has reported a file system, or which a call has flushed
-// while the mount manager knew a folder that mounts them. Thread-safe.
+// The last 10,000 volumes for which Windows reported a file system, or that a call flushed while
+// they were mounted according to the mount manager. Thread-safe.
 class UsedVolumes {
  public:
   void Add(const VolumeId& volume) {

@@ -51,7 +51,7 @@ class WmiArgumentsTest : public testing::Test {
 };
 
 // The arguments of the Go release (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).
-TEST_F(WmiArgumentsTest, OfDisks) {
+TEST_F(WmiArgumentsTest, DiskMethodsHaveTheArgumentsOfTheGoRelease) {
   DiskHost& disk = host_->disk();
   ASSERT_THAT(disk.InitializeGpt(context_, 1), IsOk());
   EXPECT_THAT(Called(), ElementsAre("Initialize(PartitionStyle=uint16 2)"));
@@ -83,7 +83,7 @@ TEST_F(WmiArgumentsTest, OfDisks) {
                                     "MbrType=uint16 7, UseMaximumSize=boolean true)"));
 }
 
-TEST_F(WmiArgumentsTest, OfVolumes) {
+TEST_F(WmiArgumentsTest, VolumeMethodsHaveTheArgumentsOfTheGoRelease) {
   VolumeHost& volume = host_->volume();
   ASSERT_THAT(volume.Resize(context_, kVolume, uint64_t{600} << 20, ResizeTo::kExactly), IsOk());
   EXPECT_THAT(Called(), ElementsAre("Resize(Size=uint64 629145600)"));
@@ -100,7 +100,7 @@ TEST_F(WmiArgumentsTest, OfVolumes) {
 }
 
 // The credential as PowerShell's cmdlets send it: `\` and `:` of the name are escaped.
-TEST_F(WmiArgumentsTest, OfMappings) {
+TEST_F(WmiArgumentsTest, MappingMethodsHaveTheArgumentsOfPowerShell) {
   SmbHost& smb = host_->smb();
   (void)smb.CreateMapping(context_, R"(\\srv\new)", {R"(EX\a:b)", Secret(R"(p:\w)")}, true);
   EXPECT_THAT(Called(), ElementsAre(R"(Create(Credential=string "EX\\a\:b:p:\w", )"
@@ -117,7 +117,7 @@ TEST_F(WmiArgumentsTest, OfMappings) {
   EXPECT_THAT(Called(), ElementsAre("Remove(Force=boolean true)"));
 }
 
-TEST_F(WmiArgumentsTest, OfTargets) {
+TEST_F(WmiArgumentsTest, TargetMethodsHaveTheArgumentsOfTheGoRelease) {
   IscsiHost& iscsi = host_->iscsi();
   const auto portal = [](const char* address) {
     return absl::StrCat("TargetPortalAddress=string \"", address,
@@ -154,7 +154,7 @@ TEST_F(WmiArgumentsTest, OfTargets) {
   EXPECT_THAT(Called(), ElementsAre(absl::StrCat("Remove(", portal("10.0.0.5"), ")")));
 }
 
-TEST_F(WmiArgumentsTest, OfSessions) {
+TEST_F(WmiArgumentsTest, SessionMethodsHaveTheirExpectedArguments) {
   IscsiHost& iscsi = host_->iscsi();
   const ChapCredentials chap = {ChapMode::kOneWay, "node", Secret("one-way-secret")};
   ASSERT_THAT(iscsi.OpenSession(context_, kPortal, "IQN.X:OPEN", chap,

@@ -9,10 +9,10 @@
 
 namespace csi_proxy {
 
-// An ordered set of connections. The first connection belongs to the client with the most, and has
-// the lowest stage, then the lowest number, of that client's. Of clients with equally many, the one
-// with the lower stage and number comes first. Add() and Remove() take logarithmic time, because a
-// flood from new addresses calls them several times for each connection. Thread-compatible.
+// An ordered set of connections. The first one belongs to the client with the most connections; of
+// that client's, it has the lowest stage, then number. If clients have equally many connections,
+// their lowest stages and numbers decide. Add() and Remove() take logarithmic time, because a flood
+// from new addresses calls them several times for each connection. Thread-compatible.
 template <typename Client, typename Connection>
 class EvictionOrder {
  public:

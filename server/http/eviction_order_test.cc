@@ -26,7 +26,7 @@ const Connection* ByTheRule(const std::vector<Connection*>& all) {
   return *std::ranges::min_element(all, {}, rank);
 }
 
-TEST(EvictionOrderTest, FirstFollowsTheRuleInRandomSequences) {
+TEST(EvictionOrderTest, FirstReturnsTheRightConnectionInRandomSequences) {
   std::mt19937 random(1);
   const auto below = [&](size_t end) { return static_cast<int>(random() % end); };
   Order order;
@@ -57,7 +57,7 @@ TEST(EvictionOrderTest, FirstFollowsTheRuleInRandomSequences) {
 }
 
 // A look at every client in each call would take hours.
-TEST(EvictionOrderTest, AddDoesNotLookAtAllClients) {
+TEST(EvictionOrderTest, AddTakesConstantTimeForManyClients) {
   constexpr int kMany = 300'000;
   Order order;
   Connection one = {};

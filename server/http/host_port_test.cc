@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(HostPortTest, IsAHostAndAPortOrAPort) {
+TEST(HostPortTest, ParseAcceptsAHostWithAPortOrAPortAlone) {
   const struct {
     const char* text;
     HostPort address;
@@ -29,7 +29,7 @@ TEST(HostPortTest, IsAHostAndAPortOrAPort) {
   }
 }
 
-TEST(HostPortTest, AnErrorNamesTheFlagAndWhatIsAllowed) {
+TEST(HostPortTest, ErrorsNameTheFlagAndTheAllowedForms) {
   for (const char* wrong : {"", "9807", "host", "10.0.0.1", ":", "host:", ":x", ":-1", ":+1", ": 1",
                             ":1 ", ":65536", ":4294967297", "0x1:0x1", "9807,:9808"}) {
     const auto address = HostPort::Parse("--flag", wrong);
@@ -46,7 +46,7 @@ TEST(HostPortTest, AnErrorNamesTheFlagAndWhatIsAllowed) {
   }
 }
 
-TEST(HostPortTest, OnlyAnAddressOfThisMachineIsLoopback) {
+TEST(HostPortTest, OnlyLoopbackAddressesAreLoopback) {
   for (const char* host : {"127.0.0.1", "127.255.0.9", "::1"}) {
     EXPECT_TRUE(IsLoopback({host, 1})) << host;
   }

@@ -19,7 +19,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// The size of the buffer, which must hold an answer's or chunk's head; bodies pass in pieces.
+// The size of the buffer. It must hold the head of an answer or chunk; bodies pass in pieces.
 constexpr size_t kMaxAnswerHeadBytes = 16 * 1024;
 
 // Wipes the memory that it frees.
@@ -90,7 +90,7 @@ absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question) {
   answer.body_limit(question.max_bytes);
   error = await([&](auto done) { http::async_write(stream, request, done); });
   // Reads the header separately, because Beast 1.74 ignores the body's limit when it reads both
-  // at once (an eager basic_parser::put() goes on after finish_header() has failed).
+  // together (an eager basic_parser::put() goes on after finish_header() has failed).
   if (!error) {
     error = await([&](auto done) { http::async_read_header(stream, buffer, answer, done); });
   }

@@ -1,4 +1,4 @@
-// An HTTP client over Boost.Beast. Wipes all memory of requests and answers, which may be secret.
+// An HTTP client over Boost.Beast. Wipes requests and answers from memory; they may be secret.
 #pragma once
 
 #include <cstddef>

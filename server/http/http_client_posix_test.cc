@@ -22,7 +22,7 @@ int CountLeft(const HttpQuestion& question, int code) {
   });
 }
 
-TEST(HttpClientMemoryTest, NeitherQuestionNorAnswerStays) {
+TEST(HttpClientMemoryTest, RequestAndAnswerAreWipedFromMemory) {
   for (const size_t size : {size_t{0}, size_t{100}, size_t{5000}, size_t{100'000}}) {
     const std::string around(size, 'x');
     const std::string body = absl::StrCat(around, kSecret, around);

@@ -29,7 +29,7 @@ absl::StatusOr<HttpReply> Ask(const RawServer& server, absl::Duration timeout = 
                   .max_bytes = kMaxBytes});
 }
 
-TEST(HttpClientTest, AsksOnceAndTakesTheWholeAnswer) {
+TEST(HttpClientTest, OneRequestReturnsTheWholeAnswer) {
   const std::string body(kMaxBytes, 'x');
   for (const std::string& answer :
        {absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", body.size(), "\r\n\r\n", body),
@@ -51,7 +51,7 @@ TEST(HttpClientTest, AsksOnceAndTakesTheWholeAnswer) {
   }
 }
 
-TEST(HttpClientTest, AnyCodeIsAReplyAndARedirectIsNotFollowed) {
+TEST(HttpClientTest, EveryCodeIsReturnedAndRedirectsAreNotFollowed) {
   const RawServer elsewhere("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
   for (const int code : {204, 301, 307, 403, 404, 500, 503}) {
     const RawServer server(absl::StrCat("HTTP/1.1 ", code, " x\r\nContent-Length: 0\r\nLocation: ",
@@ -63,7 +63,7 @@ TEST(HttpClientTest, AnyCodeIsAReplyAndARedirectIsNotFollowed) {
   EXPECT_THAT(elsewhere.requests(), SizeIs(0));
 }
 
-TEST(HttpClientTest, WhatHasNoEndIsNotRead) {
+TEST(HttpClientTest, AnAnswerBeyondTheSizeLimitIsRefused) {
   for (const char* head :
        {"HTTP/1.1 200 OK\r\nContent-Length: 40000000\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2000000\r\n"}) {
@@ -78,7 +78,7 @@ TEST(HttpClientTest, WhatHasNoEndIsNotRead) {
   EXPECT_TRUE(absl::IsResourceExhausted(Ask(server).status()));
 }
 
-TEST(HttpClientTest, WhatIsNotHttpIsUnavailableAndNotQuoted) {
+TEST(HttpClientTest, AnAnswerThatIsNotHttpIsUnavailableAndNotQuoted) {
   for (const std::string& answer :
        {std::string(), absl::StrCat(kHidden, "\r\n\r\n"), absl::StrCat("HTTP/1.1 ", kHidden),
         absl::StrCat("HTTP/1.1 200 OK\r\n", kHidden, "\r\n\r\n"),
@@ -99,7 +99,7 @@ TEST(HttpClientTest, WhatIsNotHttpIsUnavailableAndNotQuoted) {
   }
 }
 
-TEST(HttpClientTest, NobodyThereIsUnavailable) {
+TEST(HttpClientTest, AMissingServerIsUnavailable) {
   HostPort address;
   {
     const RawServer server("");
@@ -113,7 +113,7 @@ TEST(HttpClientTest, NobodyThereIsUnavailable) {
 }
 
 // The timeout ends a silent server, and an endless answer although each byte comes soon.
-TEST(HttpClientTest, TheTimeIsForAllOfIt) {
+TEST(HttpClientTest, TheTimeoutLimitsTheWholeExchange) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n";
   for (const RawServer::Options options :
        {RawServer::Options{.stays = true},

@@ -80,8 +80,8 @@ struct Path {
   std::vector<std::shared_ptr<Connection>> waiting;  // the oldest first
 };
 
-// The connection of a client, which may send one request. Owned by its pending operation, or while
-// its request waits by its path.
+// A client's connection for one request. Owned by its pending operation, or while its request waits
+// by its path.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   // The states of a connection. Connections in the first three make room, in this order. kDone: the
@@ -125,7 +125,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<const Message> answer_;
 };
 
-// One thread runs everything except handlers, which may block, and port().
+// One thread runs everything except port() and the handlers, because these may block.
 class Server final : public HttpServer {
  public:
   Server(std::map<std::string, HttpHandler, std::less<>> paths, std::chrono::nanoseconds patience)
@@ -151,7 +151,7 @@ class Server final : public HttpServer {
   void Make(Path* path);
   // Changes the state, unless the connection is closed.
   void Enter(Connection* connection, Connection::State state);
-  // A buffer for bytes after requests, which are dropped.
+  // A buffer for the bytes after a request; they are dropped.
   std::array<char, 4096> drained;
 
   void Drop(Connection* connection) {

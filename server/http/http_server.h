@@ -1,6 +1,6 @@
 // An HTTP server with a few paths, over Boost.Beast. A client with many connections or requests
-// must keep out neither Prometheus nor the kubelet's probe, without which the kubelet kills the
-// driver: connections use no threads, and concurrent requests share an answer.
+// must keep out neither Prometheus nor the kubelet's probe, because the kubelet kills a driver that
+// its probe does not reach: connections use no threads, and concurrent requests share an answer.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 using HttpHandler = std::function<HttpAnswer()>;
 
 struct HttpLimits {
-  // The most connections whose request is incomplete or whose answer is being sent. At the limit, a
-  // new connection replaces one of the client that has most.
+  // The most connections that receive a request or send an answer. At the limit, a new connection
+  // replaces one of the client that has most.
   size_t connections = 128;
   // The most requests that wait for an answer. They are never dropped: at the limit, new
   // connections stay in the system's queue until the next answer.
@@ -44,22 +44,22 @@ struct HttpLimits {
 
 class HttpServer {
  public:
-  // Listens on `endpoint`; on all addresses if it has no host. Paths match exactly; others get 404.
-  // The limits follow from the descriptors that the process may open at the time of this call.
-  // There is no authentication or encryption. A request must arrive, and its answer be taken,
+  // Listens on `endpoint`; on all addresses if it has no host. Paths match exactly; any other path
+  // gets 404. The limits follow from the descriptors that the process may open at the time of this
+  // call. There is no authentication or encryption. A request must arrive, and its answer be taken,
   // within `patience`. Returns UNAVAILABLE, naming the endpoint, if listening fails.
   //
   // One run of a handler answers all requests that waited for its path when the run began. If it
   // returns code 200, it also answers the requests that arrived during the run, so that many
-  // requests do not delay answers. After any other code those requests wait for the next run, so
-  // that no request gets a failure from before its arrival.
+  // requests do not delay answers. After any other code these late requests wait for the next run,
+  // so that no request gets a failure from before its arrival.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
       const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
       absl::Duration patience = absl::Seconds(1));
   // Waits for the answers under way.
   virtual ~HttpServer() = default;
 
-  // Returns the port, which the system chose if 0 was given.
+  // Returns the port; the system chose it if 0 was given.
   virtual int port() const = 0;
 
  protected:

@@ -56,7 +56,7 @@ class HttpServerTest : public testing::Test {
   int port_ = 0;
 };
 
-TEST_F(HttpServerTest, APathIsMatchedExactlyAndByAnyMethod) {
+TEST_F(HttpServerTest, PathsMatchExactlyAndForAnyMethod) {
   Listen();
   for (const char* path : {"/healthz", "/healthz?verbose", "/healthz?"}) {
     const Answer answer = Get(port_, path);
@@ -71,7 +71,7 @@ TEST_F(HttpServerTest, APathIsMatchedExactlyAndByAnyMethod) {
   }
 }
 
-TEST_F(HttpServerTest, AnAnswerIsWhole) {
+TEST_F(HttpServerTest, AnAnswerHasStatusHeadersAndBody) {
   handler_ = [] { return HttpAnswer{.code = 500, .body = "why", .content_type = "text/html"}; };
   Listen();
   HttpConnection asks(port_);
@@ -92,7 +92,7 @@ TEST_F(HttpServerTest, AnAnswerIsWhole) {
   EXPECT_THAT(head, EndsWith("\r\n\r\n"));
 }
 
-TEST_F(HttpServerTest, AnAnswerComesWhateverFollowsTheRequest) {
+TEST_F(HttpServerTest, ARequestsBodyDoesNotPreventTheAnswer) {
   Listen();
   for (const size_t size : {1u, 1000u, 1u << 22}) {
     HttpConnection posts(port_);
@@ -102,7 +102,7 @@ TEST_F(HttpServerTest, AnAnswerComesWhateverFollowsTheRequest) {
   }
 }
 
-TEST_F(HttpServerTest, WhatIsNotHttpIsRefused) {
+TEST_F(HttpServerTest, ARequestThatIsNotHttpIsRefused) {
   Listen();
   for (const std::string& text :
        {std::string("nonsense\r\n\r\n"), std::string("GET /healthz\r\n\r\n"),
@@ -117,7 +117,7 @@ TEST_F(HttpServerTest, WhatIsNotHttpIsRefused) {
   EXPECT_THAT(sends.ReadAll(), StartsWith("HTTP/1.1 431 "));
 }
 
-TEST_F(HttpServerTest, SilenceKeepsNobodyOut) {
+TEST_F(HttpServerTest, SilentConnectionsDoNotBlockOtherClients) {
   Listen();
   for (const char* text : {"", "GET /healthz HTTP/1.1\r\nHost:"}) {
     const auto silent = Many(4 * kMaxConnections, text);
@@ -126,7 +126,7 @@ TEST_F(HttpServerTest, SilenceKeepsNobodyOut) {
   }
 }
 
-TEST_F(HttpServerTest, SilenceComesToAnEnd) {
+TEST_F(HttpServerTest, SilentConnectionsEndAtTheTimeout) {
   Listen({.host = "127.0.0.1", .port = 0}, absl::Milliseconds(100));
   for (const char* text : {"", "GET /healthz HTTP/1.1\r\nHost:"}) {
     HttpConnection silent(port_);
@@ -136,7 +136,7 @@ TEST_F(HttpServerTest, SilenceComesToAnEnd) {
 }
 
 // It is older than the others, and would be closed if all were one client's.
-TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
+TEST_F(HttpServerTest, AtTheLimitTheClientWithTheMostConnectionsLosesOne) {
   Listen();
   HttpConnection early(port_);
   const auto silent = Many(2 * kMaxConnections, "");
@@ -145,7 +145,7 @@ TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
 }
 
 // The process's other work needs descriptors more than clients do.
-TEST(HttpLimitsTest, ThreeServersLeaveHalfOfTheDescriptors) {
+TEST(HttpLimitsTest, ThreeServersUseAtMostHalfOfTheDescriptors) {
   for (const size_t descriptors : {20u, 64u, 256u, 1024u, 4096u, 1u << 20}) {
     const HttpLimits limits = HttpLimits::For(descriptors);
     EXPECT_GE(limits.connections, 1u);
@@ -190,7 +190,7 @@ class Answers {
   bool open_ = false;       // the other answers end at once, with 200; guarded by mutex_
 };
 
-TEST_F(HttpServerTest, RequestsThatWaitTogetherCostOneAnswer) {
+TEST_F(HttpServerTest, WaitingRequestsShareOneAnswer) {
   constexpr int kMany = 500;
   for (const int code : {200, 500}) {
     Answers answers;
@@ -220,7 +220,7 @@ TEST_F(HttpServerTest, RequestsThatWaitTogetherCostOneAnswer) {
 }
 
 // More requests of one client than the server has room for.
-TEST_F(HttpServerTest, NoWaitingRequestIsGivenUp) {
+TEST_F(HttpServerTest, EveryWaitingRequestIsAnswered) {
   Answers answers;
   handler_ = [&answers] { return answers.Make(); };
   Listen();
@@ -235,7 +235,7 @@ TEST_F(HttpServerTest, NoWaitingRequestIsGivenUp) {
   }
 }
 
-TEST_F(HttpServerTest, ASlowAnswerKeepsNoOtherPathWaiting) {
+TEST_F(HttpServerTest, ASlowAnswerDoesNotDelayOtherPaths) {
   Answers answers;
   auto server =
       HttpServer::Listen({.host = "127.0.0.1", .port = 0},
@@ -249,7 +249,7 @@ TEST_F(HttpServerTest, ASlowAnswerKeepsNoOtherPathWaiting) {
   EXPECT_THAT(slow.ReadAll(), StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(HttpServerTest, AStopLetsAnswersUnderWayEnd) {
+TEST_F(HttpServerTest, AStopLetsRunningAnswersFinish) {
   std::promise<void> begun;
   std::promise<void> may_end;
   handler_ = [&] {
@@ -269,7 +269,7 @@ TEST_F(HttpServerTest, AStopLetsAnswersUnderWayEnd) {
   stop.join();
 }
 
-TEST_F(HttpServerTest, APortIsNotShared) {
+TEST_F(HttpServerTest, ASecondServerCannotUseThePort) {
   Listen();
   const auto second = HttpServer::Listen({.host = "127.0.0.1", .port = port_}, {});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
@@ -277,7 +277,7 @@ TEST_F(HttpServerTest, APortIsNotShared) {
               StartsWith(absl::StrCat("cannot listen on 127.0.0.1:", port_, ": bind: ")));
 }
 
-TEST_F(HttpServerTest, APortIsTakenUpAgainAtOnce) {
+TEST_F(HttpServerTest, APortCanBeReusedWithoutAWait) {
   Listen();
   // The server closes first, so its port lingers in TIME_WAIT.
   EXPECT_EQ(Get(port_, "/healthz").code, 200);
@@ -286,7 +286,7 @@ TEST_F(HttpServerTest, APortIsTakenUpAgainAtOnce) {
   EXPECT_EQ(Get(port_, "/healthz").code, 200);
 }
 
-TEST_F(HttpServerTest, ListensOnAllAddressesOrByName) {
+TEST_F(HttpServerTest, TheServerListensOnAllAddressesOrOnAHostName) {
   Listen({.host = "", .port = 0});
   EXPECT_EQ(Get(port_, "/healthz").code, 200);
   Listen({.host = "localhost", .port = 0});

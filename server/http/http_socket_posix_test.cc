@@ -19,7 +19,7 @@ int OpenAcrossExec() {
   return count;
 }
 
-TEST(HttpSocketTest, ChildrenInheritNothingOfAServer) {
+TEST(HttpSocketTest, ChildProcessesInheritNoSocketOfTheServer) {
   const int before = OpenAcrossExec();
   int within = 0;
   const auto server = HttpServer::Listen({.host = "127.0.0.1", .port = 0}, {{"/", [&] {

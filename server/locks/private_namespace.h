@@ -27,15 +27,14 @@ inline absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls) {
     if (void* const made = calls.create(&error)) return made;
     if (error != win32_error::kAlreadyExists) break;
     if (void* const opened = calls.open(&error)) return opened;
-    // Retries after all other errors, because no page says which ones report that the namespace has
-    // gone.
+    // Retries after any other error, because no page lists the errors of a namespace that has gone.
     if (error == win32_error::kAccessDenied) break;
   }
   return Win32Status(error, absl::StrCat("the namespace of the locks: Windows error ", error));
 }
 
-// Enters the namespace of kAdministratorsNamespace, which admits only SYSTEM and administrators,
-// until the process ends. Returns UNIMPLEMENTED under Wine, which has none. Windows only.
+// Enters kAdministratorsNamespace until the process ends. It admits only SYSTEM and administrators.
+// Returns UNIMPLEMENTED under Wine, because Wine has no namespaces. Windows only.
 absl::Status EnterAdministratorsNamespace();
 inline constexpr char kAdministratorsNamespace[] = "csi-proxy\\";
 

@@ -34,7 +34,7 @@ Entered Enter(std::vector<uint32_t> create, std::vector<uint32_t> open) {
   return {std::move(handle), created, opened};
 }
 
-TEST(PrivateNamespaceTest, TheFirstMakesItAndOthersOpenIt) {
+TEST(PrivateNamespaceTest, TheFirstProcessMakesTheNamespaceAndOthersOpenIt) {
   const Entered first = Enter({}, {});
   ASSERT_TRUE(first.handle.ok()) << first.handle.status();
   EXPECT_EQ(*first.handle, kHandle);
@@ -44,7 +44,7 @@ TEST(PrivateNamespaceTest, TheFirstMakesItAndOthersOpenIt) {
   EXPECT_EQ(second.opened, 1);
 }
 
-TEST(PrivateNamespaceTest, OneThatGoesBetweenTheCallsIsMadeAnew) {
+TEST(PrivateNamespaceTest, ANamespaceThatVanishesBetweenTheCallsIsMadeAgain) {
   for (const uint32_t gone : {win32_error::kFileNotFound, win32_error::kPathNotFound}) {
     const Entered entered = Enter({win32_error::kAlreadyExists}, {gone});
     EXPECT_TRUE(entered.handle.ok()) << entered.handle.status();
@@ -53,7 +53,7 @@ TEST(PrivateNamespaceTest, OneThatGoesBetweenTheCallsIsMadeAnew) {
   }
 }
 
-TEST(PrivateNamespaceTest, DeniesOutsidersOfTheBoundaryAtOnce) {
+TEST(PrivateNamespaceTest, AnAccountOutsideTheBoundaryIsDeniedWithoutRetries) {
   const Entered outside = Enter({win32_error::kAccessDenied}, {});
   EXPECT_TRUE(absl::IsFailedPrecondition(outside.handle.status())) << outside.handle.status();
   EXPECT_EQ(outside.opened, 0);
@@ -62,7 +62,7 @@ TEST(PrivateNamespaceTest, DeniesOutsidersOfTheBoundaryAtOnce) {
   EXPECT_EQ(shut.created, 1);
 }
 
-TEST(PrivateNamespaceTest, ItIsNotTriedForEver) {
+TEST(PrivateNamespaceTest, TheNumberOfRetriesIsLimited) {
   const Entered entered = Enter(std::vector<uint32_t>(1000, win32_error::kAlreadyExists),
                                 std::vector<uint32_t>(1000, win32_error::kFileNotFound));
   EXPECT_FALSE(entered.handle.ok());

@@ -14,8 +14,8 @@ namespace csi_proxy {
 // Thread-safe.
 class ProcessLocks {
  public:
-  // Releases the lock on destruction, which must happen on the thread that acquired it. A process
-  // that dies releases its locks.
+  // Releases the lock on destruction. REQUIRES: the thread that acquired the lock destroys this. A
+  // process that dies releases its locks.
   class Held {
    public:
     virtual ~Held() = default;
@@ -32,16 +32,16 @@ class ProcessLocks {
 
 // Returns the locks of this node. On Windows these are named mutexes that only SYSTEM and
 // administrators may open, in a private namespace; `warn` is called if there is no such namespace.
-// Elsewhere they are locks on files in `directory`, which is created with mode 0700 if missing; the
+// Elsewhere they are locks on files in `directory`. It is created with mode 0700 if missing; the
 // files stay. Returns PERMISSION_DENIED if another user owns `directory` or may write to it.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory,
                                                               const LineFunction& warn = nullptr);
 
-// Returns locks that are two mutexes each: one in the private namespace `private_prefix`, which
-// other accounts cannot open, and one in `Global\`, which is the only one if the prefix is empty. A
-// private namespace may disappear with its creator while others use it, and be created again
-// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createprivatenamespacea), so that its
-// mutexes alone would not exclude each other. A mutex in `Global\` always does, but any user may
+// Returns locks that are two mutexes each, one in the private namespace `private_prefix` and one in
+// `Global\`; only the latter if the prefix is empty. Only the accounts of the namespace can open
+// the first, but a namespace may disappear with its creator while other processes use it, and be
+// created again (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createprivatenamespacea).
+// Then its mutexes do not exclude each other. A mutex in `Global\` always does, but any user may
 // squat on its name; then it is skipped. Windows only.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix);
 

@@ -39,7 +39,7 @@ TEST_F(ProcessLocksTest, NamesAreStableShortAndDistinct) {
             "csi-proxy-eca5855f-b47d-5a78-baa6-de4090ab1997");
 }
 
-TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
+TEST_F(ProcessLocksTest, OneProcessHoldsALockAndOthersWaitUntilTheirDeadline) {
   // Each stands for another process.
   const auto one = Open(), two = Open();
   auto held = one->Acquire(CallContext(), "disk/1");
@@ -92,13 +92,13 @@ TEST_F(ProcessLocksTest, ResourceLocksOfTwoProcessesExcludeEachOther) {
 }
 
 #ifndef _WIN32
-TEST_F(ProcessLocksTest, ADirectoryThatOthersMayWriteIsRefused) {
+TEST_F(ProcessLocksTest, ALockDirectoryThatOthersMayWriteToIsRefused) {
   std::filesystem::create_directory(directory_);
   std::filesystem::permissions(directory_, std::filesystem::perms::all);
   EXPECT_TRUE(absl::IsPermissionDenied(NewProcessLocks(directory_).status()));
 }
 
-TEST_F(ProcessLocksTest, AFileOrALinkInTheDirectorysPlaceIsAnError) {
+TEST_F(ProcessLocksTest, AFileOrLinkInPlaceOfTheLockDirectoryIsAnError) {
   std::ofstream(directory_) << "x";
   EXPECT_FALSE(NewProcessLocks(directory_).ok());
   std::filesystem::remove(directory_);

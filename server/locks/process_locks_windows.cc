@@ -18,7 +18,7 @@
 namespace csi_proxy {
 namespace {
 
-// The interval at which a waiting call is checked for its end.
+// A waiting call checks this often whether it has ended.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
 // Owned by the administrators, who include SYSTEM; no other account may open the mutex.
@@ -148,7 +148,7 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string&
   const absl::Status entered = EnterAdministratorsNamespace();
   if (entered.ok()) return NewNamedMutexes(kAdministratorsNamespace);
   RecordFallback(Fallback::kNoPrivateNamespace, entered.message());
-  // Wine has no private namespace, and needs none: there is no one to keep out.
+  // Wine has no private namespace, and needs no protection from other users.
   if (!absl::IsUnimplemented(entered) && warn) {
     warn(absl::StrCat("other users of this node can block the locks of this process: ",
                       entered.message()));

@@ -31,7 +31,7 @@ win32::UniqueHandle MakeMutex(absl::string_view name, const wchar_t* owner) {
   return mutex;
 }
 
-TEST(NamedMutexesTest, OneThatIsNotAnAdministratorsIsRefusedWithoutANamespace) {
+TEST(NamedMutexesTest, WithoutANamespaceAMutexOfANonAdministratorIsRefused) {
   const auto locks = NewNamedMutexes("");
   ASSERT_TRUE(locks.ok()) << locks.status();
   const std::string name = absl::StrCat("disk/squatted-", GetCurrentProcessId());
@@ -40,7 +40,7 @@ TEST(NamedMutexesTest, OneThatIsNotAnAdministratorsIsRefusedWithoutANamespace) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
 }
 
-TEST(NamedMutexesTest, OneThatIsAnAdministratorsIsTaken) {
+TEST(NamedMutexesTest, WithoutANamespaceAMutexOfAnAdministratorIsAccepted) {
   const auto locks = NewNamedMutexes("");
   ASSERT_TRUE(locks.ok()) << locks.status();
   const std::string name = absl::StrCat("disk/shared-", GetCurrentProcessId());
@@ -64,7 +64,7 @@ absl::Status AcquireElsewhere(ProcessLocks& locks, const std::string& name) {
   return status;
 }
 
-TEST(NamedMutexesTest, ASquatterOfTheGlobalNameKeepsNobodyFromTheLock) {
+TEST(NamedMutexesTest, ASquatterOfTheGlobalNameDoesNotBlockTheLock) {
   const std::string name = absl::StrCat("disk/kept-", GetCurrentProcessId());
   const win32::UniqueHandle squatter = MakeMutex(name, L"LS");
   ASSERT_EQ(WaitForSingleObject(squatter.get(), 0), WAIT_OBJECT_0);
@@ -78,7 +78,7 @@ TEST(NamedMutexesTest, ASquatterOfTheGlobalNameKeepsNobodyFromTheLock) {
   ReleaseMutex(squatter.get());
 }
 
-TEST(NewProcessLocksTest, CountsThatThereIsNoNamespace) {
+TEST(NewProcessLocksTest, AMissingNamespaceCountsAsAFallback) {
   // Wine 8 has no private namespace.
   const bool has_namespace = EnterAdministratorsNamespace().ok();
   const uint64_t before = FallbackCount(Fallback::kNoPrivateNamespace);
@@ -104,7 +104,7 @@ TEST(NamedMutexesTest, ProcessesWithAndWithoutTheNamespaceExcludeEachOther) {
 }
 
 // Wine has no private namespace, so the warning is left out there.
-TEST(NamedMutexesTest, ThisNodesLocksTellOfAMissingNamespaceButUnderWine) {
+TEST(NamedMutexesTest, UnderWineAMissingNamespaceCausesNoWarning) {
   std::vector<std::string> warnings;
   const auto locks = NewProcessLocks(
       "", [&](absl::string_view warning) { warnings.push_back(std::string(warning)); });

@@ -25,7 +25,7 @@ struct ResourceLocks::State {
   mutable Mutex mutex;
   struct Held {
     TurnQueue waiters;
-    // The rpc that holds the name ("" for none), and the time at which it got the name.
+    // The rpc that holds the name (or ""), and the time at which it got the name.
     const char* rpc = "";
     SteadyTime since;
 
@@ -36,7 +36,7 @@ struct ResourceLocks::State {
   };
   std::unordered_map<std::string, Held> held ABSL_GUARDED_BY(mutex);  // by name
 
-  // Passes `name` to its first waiter, or erases it if there is none.
+  // Passes `name` to its first waiter, or erases it without a waiter.
   void Release(const std::string& name) {
     const MutexLock lock(mutex);
     const auto entry = held.find(name);

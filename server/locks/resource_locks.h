@@ -30,7 +30,7 @@ class ResourceLocks {
   ResourceLocks& operator=(const ResourceLocks&) = delete;
 
   // Waits until `name` (by convention `kind/identity`, as `disk/3`) is free and locks it. Returns
-  // CANCELLED or DEADLINE_EXCEEDED, holding nothing, if the call ends first. REQUIRES: the caller
+  // CANCELLED or DEADLINE_EXCEEDED, without the lock, if the call ends first. REQUIRES: the caller
   // does not hold `name`; all callers that hold several names acquire them in the same order.
   absl::StatusOr<Lock> Acquire(const CallContext& context, absl::string_view name);
 

@@ -16,7 +16,7 @@
 namespace csi_proxy {
 namespace {
 
-TEST(ResourceLocksTest, OneHolderANameAndAnyNumberOfNames) {
+TEST(ResourceLocksTest, EachNameHasOneHolderAndDifferentNamesAreIndependent) {
   ResourceLocks locks;
   const auto one = locks.Acquire(CallContext(), "disk/1");
   const auto two = locks.Acquire(CallContext(), "disk/2");
@@ -28,7 +28,7 @@ TEST(ResourceLocksTest, OneHolderANameAndAnyNumberOfNames) {
                                 "the call's deadline has passed while another call holds disk/1"));
 }
 
-TEST(ResourceLocksTest, ACallThatWaitsInVainLearnsOfTheHolder) {
+TEST(ResourceLocksTest, TheErrorOfALateCallNamesTheHolder) {
   ResourceLocks locks;
   const RunningCall running("volume.UnmountVolume", "volume_id=1");
   const auto held = locks.Acquire(CallContext(), "disk/1");
@@ -42,7 +42,7 @@ TEST(ResourceLocksTest, ACallThatWaitsInVainLearnsOfTheHolder) {
   EXPECT_TRUE(Running::OlderThan(RunKind::kCall, absl::Minutes(1)).empty());
 }
 
-TEST(ResourceLocksTest, ACallThatWaitsYieldsItsSlot) {
+TEST(ResourceLocksTest, AWaitingCallYieldsItsSlot) {
   struct Slot final : SlotHolder {
     void Lend() override { ++yields; }
     int yields = 0;
@@ -56,7 +56,7 @@ TEST(ResourceLocksTest, ACallThatWaitsYieldsItsSlot) {
   EXPECT_EQ(slot.yields, 1);
 }
 
-TEST(ResourceLocksTest, IsForgottenWhenNobodyHoldsIt) {
+TEST(ResourceLocksTest, AnUnusedNameIsForgotten) {
   ResourceLocks locks;
   { const auto lock = locks.Acquire(CallContext(), "a"); }
   EXPECT_EQ(locks.size(), 0u);
@@ -116,7 +116,7 @@ class NotifyingProcessLocks final : public ProcessLocks {
 };
 
 // Otherwise the next call of this process would find the lock still held by it.
-TEST(ResourceLocksTest, LetsGoBetweenProcessesFirst) {
+TEST(ResourceLocksTest, TheProcessLockIsReleasedBeforeTheLockInTheProcess) {
   std::vector<size_t> held;
   ResourceLocks* watched = nullptr;
   auto processes =
@@ -138,7 +138,7 @@ TEST(ResourceLocksTest, LetsGoBetweenProcessesFirst) {
   EXPECT_EQ(locks.size(), 0u) << "what is not held everywhere is not held";
 }
 
-TEST(ResourceLocksTest, ACallerThatGoesAwayStopsWaiting) {
+TEST(ResourceLocksTest, ACancelledCallStopsWaiting) {
   ResourceLocks locks;
   auto held = locks.Acquire(CallContext(), "a");
   absl::Notification gone;
@@ -152,7 +152,7 @@ TEST(ResourceLocksTest, ACallerThatGoesAwayStopsWaiting) {
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
 }
 
-TEST(ResourceLocksTest, Excludes) {
+TEST(ResourceLocksTest, OnlyOneCallHoldsALock) {
   ResourceLocks locks;
   std::atomic<int> inside = 0;
   int served = 0;
@@ -171,7 +171,7 @@ TEST(ResourceLocksTest, Excludes) {
   EXPECT_EQ(served, 8);
 }
 
-TEST(ResourceLocksTest, ManyThreadsOnFewNamesWithAndWithoutPatience) {
+TEST(ResourceLocksTest, ManyThreadsWithAndWithoutDeadlinesExcludeEachOther) {
   ResourceLocks locks;
   int counters[3] = {};
   std::atomic<int> expected[3] = {};

@@ -9,7 +9,7 @@
 namespace csi_proxy {
 namespace {
 
-// The interval at which waiters look for a cancelled call, because a cancellation wakes none.
+// Waiters look this often for a cancelled call, because a cancellation does not wake them.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace

@@ -27,7 +27,7 @@ std::thread StartWaiter(Mutex& mutex, const TurnQueue& turns, Body body) {
   return thread;
 }
 
-TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
+TEST(TurnQueueTest, WaitersGetTheirTurnsInOrder) {
   Mutex mutex;
   TurnQueue turns;
   std::vector<int> order;
@@ -85,7 +85,7 @@ TEST(TurnQueueTest, TenantsTakeTurns) {
 }
 
 // A hundred turns must take less than a hundred polls: Pass() wakes its waiter.
-TEST(TurnQueueTest, ATurnIsNoticedAtOnce) {
+TEST(TurnQueueTest, ATurnWakesItsWaiterWithoutPolling) {
   Mutex mutex;
   TurnQueue turns;
   const SteadyTime start = SteadyTime::Now();
@@ -108,7 +108,7 @@ TEST(TurnQueueTest, ATurnIsNoticedAtOnce) {
   EXPECT_LT(waited, absl::Seconds(1)) << "of " << SteadyTime::Now() - start;
 }
 
-TEST(TurnQueueTest, WhoseCallEndsLeavesTheLine) {
+TEST(TurnQueueTest, AWaiterWhoseCallEndsLeavesTheQueue) {
   Mutex mutex;
   TurnQueue turns;
   bool served = false;

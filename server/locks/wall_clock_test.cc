@@ -44,7 +44,7 @@ class WallClockTest : public testing::TestWithParam<int> {
   int steps_ = 0;
 };
 
-TEST_P(WallClockTest, AStepChangesNoDeadline) {
+TEST_P(WallClockTest, AStepOfTheWallClockChangesNoDeadline) {
   const CallContext by_wall_clock(absl::Now() + absl::Minutes(1));
   const CallContext derived = by_wall_clock.WithTimeout(absl::Seconds(50));
   Step();
@@ -59,7 +59,7 @@ TEST_P(WallClockTest, AStepChangesNoDeadline) {
       CallContext().WithTimeout(absl::Milliseconds(1)).SleepFor(absl::Minutes(1))));
 }
 
-TEST_P(WallClockTest, AStepDoesNotProlongAWaitForALock) {
+TEST_P(WallClockTest, AStepOfTheWallClockDoesNotProlongAWaitForALock) {
   ResourceLocks locks;
   const auto held = locks.Acquire(CallContext(), "a");
   const CallContext context = CallContext().WithTimeout(absl::Milliseconds(100));

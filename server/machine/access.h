@@ -30,12 +30,12 @@ inline constexpr uint32_t kDelete = 0x4;
 // The rights to look at an entry. They must include kReadData, because a handle with rights to
 // attributes alone does not make the share mode count, so that the entry could still be deleted
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819).
-// FILE_TRAVERSE is left out: Windows does not check it for holders of SeChangeNotifyPrivilege,
-// which all accounts have, and on a file it is the right to execute.
+// FILE_TRAVERSE is left out: Windows does not check it for holders of SeChangeNotifyPrivilege, and
+// all accounts have that; on a file it is the right to execute.
 inline constexpr uint32_t kLook = right::kSynchronize | right::kReadAttributes | right::kReadData;
 
-// Returns the rights for `access`. Deletion includes kWriteAttributes, for file systems on which a
-// read-only entry cannot be deleted.
+// Returns the rights for `access`. Deletion includes kWriteAttributes, because some file systems do
+// not delete a read-only entry.
 constexpr uint32_t AccessMask(Access access) {
   switch (access) {
     case Access::kRead:
@@ -49,7 +49,7 @@ constexpr uint32_t AccessMask(Access access) {
   return 0;
 }
 
-// Lets others read and write but, without FILE_SHARE_DELETE, neither rename nor delete.
+// Lets other handles read and write but, without FILE_SHARE_DELETE, neither rename nor delete.
 inline constexpr uint32_t kShare = share::kRead | share::kWrite;
 
 // Returns the sharing mode for `access`.

@@ -65,8 +65,8 @@ std::optional<uint32_t> FourDigits(absl::string_view text) {
 
 // Returns the NamespaceID of an NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID,
 // SerialNumber (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string); 0 for
-// other names. EC2's have the reverse order (github.com/dsccommunity/StorageDsc/issues/247), which
-// sets `*is_reversed`.
+// other names. Sets `*is_reversed` for the reverse order, as in EC2's names
+// (github.com/dsccommunity/StorageDsc/issues/247).
 uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes, bool* is_reversed) {
   constexpr size_t kVendor = 4, kModel = 40, kNamespace = 4, kSerial = 20;
   constexpr size_t kWhole = kVendor + kModel + kNamespace + kSerial;
@@ -219,7 +219,7 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
   constexpr uint8_t kUnused = 0;
   constexpr uint8_t kExtended[] = {0x05, 0x0F};
   LittleEndianReader reader(answer);
-  reader.Read<uint32_t>();  // PartitionStyle, which each entry has as well
+  reader.Read<uint32_t>();  // PartitionStyle, repeated in each entry
   const auto count = reader.Read<uint32_t>();
   reader.Take(kStyleDetails);
   if (!reader.ok()) return Malformed(kLayout, "its header is cut short");

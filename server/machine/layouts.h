@@ -12,7 +12,7 @@
 
 namespace csi_proxy::machine {
 
-// Control codes. mingw-w64 lacks those of disk attributes.
+// Control codes. mingw-w64 lacks the codes of disk attributes.
 namespace control {
 inline constexpr uint32_t kGetDeviceNumber = 0x2D1080;       // IOCTL_STORAGE_GET_DEVICE_NUMBER
 inline constexpr uint32_t kQueryProperty = 0x2D1400;         // IOCTL_STORAGE_QUERY_PROPERTY
@@ -44,9 +44,9 @@ struct DeviceIds {
   std::string page83;
   // The device's first EUI-64 or NGUID, in lower-case hexadecimal.
   std::string eui;
-  // From the SCSI name string, which only NVMe 1.0 devices and EC2's have; otherwise 0.
+  // From the SCSI name string, if the disk has one (NVMe 1.0 devices and EC2's do); otherwise 0.
   uint32_t nvme_namespace_id = 0;
-  // True for EC2's name string, whose parts are in reverse order.
+  // True for EC2's name string: its parts are in reverse order.
   bool is_nvme_name_reversed = false;
 };
 // Parses a STORAGE_DEVICE_ID_DESCRIPTOR. Returns INTERNAL if the bytes are not one.
@@ -93,13 +93,13 @@ struct PartitionEntry {
   bool is_dynamic = false;
   // True if the volume of a GPT partition takes no writes, whatever the disk's flag says.
   bool is_read_only = false;
-  // True for the partition of an MBR disk from which the firmware starts.
+  // True if the firmware starts from the partition; only on an MBR disk.
   bool is_active = false;
   // True if the mount manager makes a volume of the partition: a basic data partition that is not
   // hidden, on an MBR disk one of a type that Windows recognises.
   bool holds_volume = false;
 };
-// The partitions that are in use, in the order of the disk's table; none on a raw disk.
+// The partitions that are in use, in the order of the disk's table. A raw disk has no partitions.
 absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer);
 
 // The input of FSCTL_EXTEND_VOLUME: the new size of the file system in sectors.

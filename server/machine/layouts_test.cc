@@ -49,15 +49,15 @@ absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor) {
   return ids->page83;
 }
 
-TEST(Page83Test, ReadsBytesAsDocumented) {
+TEST(Page83Test, ParseReadsTheDocumentedBytes) {
   EXPECT_EQ(ParsePage83(TwoIdentifiers()).value(), "600200a098000001");
 }
 
-TEST(Page83Test, AsksForDeviceIds) {
+TEST(Page83Test, TheQueryRequestsDeviceIds) {
   EXPECT_EQ(DeviceIdQuery(), Bytes({2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(Page83Test, TakesTheFirstOfTheDevice) {
+TEST(Page83Test, ParseReturnsTheFirstIdentifierOfTheDevice) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("Google  pvc-1"), Binary({1})})).value(),
             "Google  pvc-1");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Binary({0xAB, 1}), Ascii("a")})).value(), "ab01");
@@ -67,7 +67,7 @@ TEST(Page83Test, TakesTheFirstOfTheDevice) {
             "d");
 }
 
-TEST(Page83Test, HasNoneWithoutOneOfTheDevice) {
+TEST(Page83Test, ParseReturnsNothingWithoutAnIdentifierOfTheDevice) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({})).value(), "");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("p", Association::kPort)})).value(), "");
   DeviceIdentifier utf8 = Ascii("iqn.2024-01.com.example");
@@ -76,25 +76,25 @@ TEST(Page83Test, HasNoneWithoutOneOfTheDevice) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({utf8, Ascii("a")})).value(), "a");
 }
 
-TEST(Page83Test, DropsThePaddingOfText) {
+TEST(Page83Test, ParseRemovesTheTextsPadding) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii({"ab \0 \0", 6})})).value(), "ab");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii(" ab")})).value(), " ab");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Binary({0x20, 0})})).value(), "2000") << "not of bytes";
 }
 
-TEST(Page83Test, PassesOverTheEmpty) {
+TEST(Page83Test, ParseSkipsEmptyIdentifiers) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("  "), Binary({}), Ascii("a")})).value(), "a");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("")})).value(), "");
 }
 
-TEST(Page83Test, ShowsTextThatIsNoneAsBytes) {
+TEST(Page83Test, ParseReturnsUnprintableTextAsHexadecimal) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("a\nb")})).value(), "610a62");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("\xFF\xFE ")})).value(), "fffe");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("\x7F")})).value(), "7f");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii({"a\0b", 3})})).value(), "610062");
 }
 
-TEST(DeviceIdsTest, TellTheNameOfAnNvmeNamespace) {
+TEST(DeviceIdsTest, ParseReturnsTheEuiOfAnNvmeNamespace) {
   const auto eui = [](size_t size, Association association = Association::kDevice) {
     DeviceIdentifier id = Binary(Bytes(size, 0xE1), association);
     id.type = IdentifierType::kEui64;
@@ -120,7 +120,7 @@ uint32_t NamespaceIn(const std::string& name,
   return ParseDeviceIds(MakeDeviceIds({id}))->nvme_namespace_id;
 }
 
-TEST(DeviceIdsTest, TellTheNamespaceInTheNameOfAnOldNvmeDevice) {
+TEST(DeviceIdsTest, ParseFindsTheNamespaceInTheNameOfAnOldNvmeDevice) {
   const std::string model = "1AF4" + std::string(40, 'M');
   const std::string serial(20, 'S');
   EXPECT_EQ(NamespaceIn(model + "0001" + serial), 1u);
@@ -137,13 +137,13 @@ TEST(DeviceIdsTest, TellTheNamespaceInTheNameOfAnOldNvmeDevice) {
   EXPECT_EQ(NamespaceIn(volume + "0001" + ec2 + "1D0G"), 0u) << "no vendor at either end";
 }
 
-TEST(ScsiAddressTest, IsRead) {
+TEST(ScsiAddressTest, ParseReadsAScsiAddress) {
   const Bytes answer = MakeScsiAddress({.port = 3, .path = 2, .target = 1, .lun = 61});
   EXPECT_EQ(MakeScsiAddress(ParseScsiAddress(answer).value()), answer);
   EXPECT_FALSE(ParseScsiAddress(Bytes(7)).ok());
 }
 
-TEST(DeviceIdsTest, AMistakeBehindTheNameTakesNothingAway) {
+TEST(DeviceIdsTest, AMalformedEndDoesNotInvalidateTheNameBeforeIt) {
   const Bytes whole = MakeDeviceIds({Ascii("name"), Binary({1, 2, 3, 4})});
   for (size_t size = 12 + 20; size < whole.size(); ++size) {
     const auto ids = ParseDeviceIds(Cut(whole, size));
@@ -152,7 +152,7 @@ TEST(DeviceIdsTest, AMistakeBehindTheNameTakesNothingAway) {
   }
 }
 
-TEST(IsDirtyTest, ReadsItsFlag) {
+TEST(IsDirtyTest, ParseReadsOnlyTheDirtyFlag) {
   EXPECT_EQ(ParseIsDirty({1, 0, 0, 0}).value(), true);
   EXPECT_EQ(ParseIsDirty({0, 0, 0, 0}).value(), false);
   EXPECT_EQ(ParseIsDirty({0xFE, 0xFF, 0, 0}).value(), false) << "other flags";
@@ -160,7 +160,7 @@ TEST(IsDirtyTest, ReadsItsFlag) {
   ExpectMalformed(ParseIsDirty({1, 0, 0}).status(), "FSCTL_IS_VOLUME_DIRTY");
 }
 
-TEST(Page83Test, RefusesEveryTruncation) {
+TEST(Page83Test, ParseRefusesEveryTruncation) {
   const Bytes whole = TwoIdentifiers();
   for (size_t size = 0; size < whole.size(); ++size) {
     ExpectMalformed(ParsePage83(Cut(whole, size)).status(), "STORAGE_DEVICE_ID_DESCRIPTOR");
@@ -170,7 +170,7 @@ TEST(Page83Test, RefusesEveryTruncation) {
   EXPECT_EQ(ParsePage83(longer).value(), "600200a098000001") << "in a buffer that is larger";
 }
 
-TEST(Page83Test, IgnoresTheSizeItClaims) {
+TEST(Page83Test, ParseIgnoresTheSizeThatTheAnswerClaims) {
   for (const uint8_t size : {0, 1, 16, 0xFF}) {
     Bytes descriptor = TwoIdentifiers();
     descriptor[4] = descriptor[7] = size;
@@ -178,7 +178,7 @@ TEST(Page83Test, IgnoresTheSizeItClaims) {
   }
 }
 
-TEST(Page83Test, RefusesAnIdentifierThatRunsPastTheEnd) {
+TEST(Page83Test, ParseRefusesAnIdentifierBeyondTheEnd) {
   for (const uint8_t size : {9, 0xFF}) {
     Bytes descriptor = TwoIdentifiers();
     descriptor[kSecond + 8] = size;
@@ -186,7 +186,7 @@ TEST(Page83Test, RefusesAnIdentifierThatRunsPastTheEnd) {
   }
 }
 
-TEST(Page83Test, RefusesOffsetsThatLie) {
+TEST(Page83Test, ParseRefusesWrongOffsets) {
   // NextOffset is unsigned, so it can only stand still or overlap, never go back.
   for (const uint8_t offset : {1, 15, 16, 19}) {
     Bytes descriptor = TwoIdentifiers();
@@ -202,7 +202,7 @@ TEST(Page83Test, RefusesOffsetsThatLie) {
   ExpectMalformed(ParsePage83(descriptor).status(), "past the end");
 }
 
-TEST(Page83Test, EndsAtTheOffsetOfZeroWhateverTheCount) {
+TEST(Page83Test, ParseStopsAtAZeroOffset) {
   Bytes descriptor = TwoIdentifiers();
   descriptor[12 + 10] = 0;
   EXPECT_EQ(ParsePage83(descriptor).value(), "");
@@ -212,14 +212,14 @@ TEST(Page83Test, EndsAtTheOffsetOfZeroWhateverTheCount) {
   EXPECT_EQ(ParsePage83(descriptor).value(), "");
 }
 
-TEST(Page83Test, EndsAtTheCountWhateverTheOffset) {
+TEST(Page83Test, ParseStopsAtTheCount) {
   Bytes descriptor = TwoIdentifiers();
   descriptor[8] = 1;
   descriptor[12 + 10] = 1;
   EXPECT_EQ(ParsePage83(descriptor).value(), "");
 }
 
-TEST(Page83Test, ReadsTheEncodersBytes) {
+TEST(Page83Test, TheEncoderMakesTheDocumentedBytes) {
   const Bytes made = MakeDeviceIds({
       {.code_set = CodeSet::kAscii,
        .type = static_cast<IdentifierType>(8),
@@ -230,7 +230,7 @@ TEST(Page83Test, ReadsTheEncodersBytes) {
   EXPECT_EQ(made, TwoIdentifiers());
 }
 
-TEST(DeviceNumberTest, ReadsAndRefusesTruncation) {
+TEST(DeviceNumberTest, ParseReadsTheNumberAndRefusesTruncation) {
   const Bytes answer = {7, 0, 0, 0, 2, 1, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF};
   const DeviceNumber number = ParseDeviceNumber(answer).value();
   EXPECT_EQ(number.device_type, 7u);
@@ -242,7 +242,7 @@ TEST(DeviceNumberTest, ReadsAndRefusesTruncation) {
   }
 }
 
-TEST(LengthTest, ReadsAndRefuses) {
+TEST(LengthTest, ParseReadsALengthAndRefusesInvalidOnes) {
   const Bytes answer = {0, 0, 0, 0x40, 1, 0, 0, 0};
   EXPECT_EQ(ParseLength(answer).value(), 0x140000000u);
   EXPECT_EQ(MakeLength(0x140000000), answer);
@@ -254,7 +254,7 @@ TEST(LengthTest, ReadsAndRefuses) {
   ExpectMalformed(ParseLength(MakeLength(UINT64_MAX)).status(), "negative");
 }
 
-TEST(DiskAttributesTest, ReadsEachBit) {
+TEST(DiskAttributesTest, ParseReadsEachAttribute) {
   for (const bool is_offline : {false, true}) {
     for (const bool is_read_only : {false, true}) {
       const DiskAttributes attributes =
@@ -273,7 +273,7 @@ TEST(DiskAttributesTest, ReadsEachBit) {
   }
 }
 
-TEST(SetDiskAttributesTest, TheRequestClearsReadOnlyAlone) {
+TEST(SetDiskAttributesTest, TheRequestClearsOnlyTheReadOnlyFlag) {
   EXPECT_EQ(ClearReadOnlyRequest(),
             Bytes({40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0,
                    0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
@@ -285,7 +285,7 @@ TEST(SetDiskAttributesTest, TheRequestClearsReadOnlyAlone) {
   EXPECT_FALSE(change.mask.is_offline);
 }
 
-TEST(SetDiskAttributesTest, DoublesRefuseReservedBits) {
+TEST(SetDiskAttributesTest, TheParserOfTheDoubleRefusesReservedBits) {
   const Bytes request = ClearReadOnlyRequest();
   for (size_t size = 0; size < request.size(); ++size) {
     EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
@@ -300,7 +300,7 @@ TEST(SetDiskAttributesTest, DoublesRefuseReservedBits) {
   }
 }
 
-TEST(PropertyQueryTest, DoublesReadTheQuery) {
+TEST(PropertyQueryTest, TheParserOfTheDoubleReadsTheQuery) {
   const PropertyQuery query = ParsePropertyQuery(DeviceIdQuery()).value();
   EXPECT_EQ(query.property_id, 2u);
   EXPECT_EQ(query.query_type, 0u);
@@ -315,7 +315,7 @@ constexpr std::array<uint8_t, 16> kBasicDataType = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5
 constexpr std::array<uint8_t, 16> kReservedType = {0x16, 0xE3, 0xC9, 0xE3, 0x5C, 0x0B, 0xB8, 0x4D,
                                                    0x81, 0x7D, 0xF9, 0x2D, 0xF0, 0x02, 0x15, 0xAE};
 
-TEST(DriveLayoutTest, OfAGptDiskTheVisibleBasicDataPartitionsHoldVolumes) {
+TEST(DriveLayoutTest, OnGptDisksOnlyVisibleBasicDataPartitionsHaveVolumes) {
   const Bytes answer = MakeDriveLayout(
       LayoutStyle::kGpt,
       {{.number = 1, .offset = 1 << 20, .length = 16 << 20, .gpt_type = kReservedType},
@@ -339,7 +339,7 @@ TEST(DriveLayoutTest, OfAGptDiskTheVisibleBasicDataPartitionsHoldVolumes) {
   }
 }
 
-TEST(DriveLayoutTest, OfAnMbrDiskUnusedEntriesAreLeftOut) {
+TEST(DriveLayoutTest, OnMbrDisksUnusedEntriesAreSkipped) {
   const std::vector<PartitionEntry> partitions =
       ParseDriveLayout(MakeDriveLayout(LayoutStyle::kMbr,
                                        {{.number = 1, .mbr_type = 7, .mbr_recognised = true},
@@ -358,7 +358,7 @@ TEST(DriveLayoutTest, ARawDiskHasNoPartitions) {
   EXPECT_TRUE(ParseDriveLayout(MakeDriveLayout(LayoutStyle::kRaw, {})).value().empty());
 }
 
-TEST(DiskExtentsTest, ReadsInTheOrderOfTheVolume) {
+TEST(DiskExtentsTest, ExtentsAreReturnedInTheOrderOfTheVolume) {
   const Bytes answer = {
       2, 0, 0, 0, 0xEE, 0xEE, 0xEE, 0xEE,  // padding
       3, 0, 0, 0, 0xEE, 0xEE, 0xEE, 0xEE, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,  //
@@ -378,7 +378,7 @@ TEST(DiskExtentsTest, ReadsInTheOrderOfTheVolume) {
   }
 }
 
-TEST(DiskExtentsTest, RefusesCountsThatLie) {
+TEST(DiskExtentsTest, ParseRefusesWrongCounts) {
   ExpectMalformed(ParseDiskExtents(MakeDiskExtents({})).status(), "on no disk");
   Bytes answer = MakeDiskExtents({{.disk_number = 1, .offset = 2, .length = 3}});
   answer[0] = 2;
@@ -387,7 +387,7 @@ TEST(DiskExtentsTest, RefusesCountsThatLie) {
   ExpectMalformed(ParseDiskExtents(answer).status(), "it holds 1 extents instead of 4294967295");
 }
 
-TEST(DiskExtentsTest, RefusesNegativeNumbers) {
+TEST(DiskExtentsTest, ParseRefusesNegativeNumbers) {
   constexpr uint64_t kNegative = uint64_t{1} << 63;
   for (const DiskExtent& extent :
        {DiskExtent{.disk_number = 0, .offset = kNegative, .length = 1},

@@ -18,11 +18,11 @@ namespace csi_proxy::machine {
 
 using Bytes = std::vector<uint8_t>;
 
-// The rights with which to open an entry.
+// The rights for opening an entry.
 enum class Access {
   // Read its attributes and content.
   kRead,
-  // kRead, but without keeping others from renaming or deleting it.
+  // kRead, but the entry may still be renamed or deleted meanwhile.
   kPeek,
   // kRead, and delete it.
   kDelete,
@@ -77,11 +77,11 @@ class File {
   virtual absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) = 0;
 
   // Returns the names in this directory, except `.` and `..`, in any order. Open() accepts all of
-  // them, even those that are not UTF-8: half a surrogate pair, which NTFS allows, is three bytes.
+  // them, even names that are not UTF-8: half a surrogate pair (NTFS allows it) is three bytes.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
   // Returns the next entries of this directory, some hundred of them, named like List()'s; the
-  // first ones if `restart`, none at the end.
+  // first ones if `restart`. The result is empty at the end.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) = 0;
 
   // Deletes the entry, even if read-only. ERROR_DIR_NOT_EMPTY. REQUIRES: opened with kDelete.
@@ -99,7 +99,7 @@ class File {
   virtual absl::Status DeleteReparsePoint(uint32_t tag) = 0;
 
   // Returns the other processes that have entry `name` of this directory open, whatever access they
-  // share. Needs only FILE_READ_ATTRIBUTES, which no open of others forbids
+  // share. Needs only FILE_READ_ATTRIBUTES, so another process's open file does not forbid it
   // (FileProcessIdsUsingFileInformation; doubt 82 of server/host/doubts.md).
   virtual absl::StatusOr<std::vector<FileUser>> ListUsers(const std::string& /*name*/) {
     return std::vector<FileUser>();
@@ -176,12 +176,12 @@ class Os {
   virtual absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) = 0;
   // GetDiskFreeSpaceExW. `volume` may also be a directory on a server, `\\host\share\a\`.
   virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
-  // Returns the drives (`D:\`) and folders (`C:\a\b\`) at which the volume is mounted, in any order
+  // Returns the volume's mount points in any order: drives (`D:\`) and folders (`C:\a\b\`)
   // (GetVolumePathNamesForVolumeNameW).
   virtual absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) = 0;
   // Writes the volume's cached data to its disks (FlushFileBuffers).
   virtual absl::Status Flush(const std::string& volume) = 0;
-  // Mounts `volume` at an empty directory (SetVolumeMountPointW), whose path is passed unchanged:
+  // Mounts `volume` at an empty directory (SetVolumeMountPointW). Passes its path unchanged:
   // `C:\a\b\`, `\\?\Volume{guid}\a\`. Without the trailing backslash ERROR_INVALID_NAME.
   virtual absl::Status SetMountPoint(const std::string& directory, const std::string& volume) = 0;
   // Removes a mount point but not its directory (DeleteVolumeMountPointW).

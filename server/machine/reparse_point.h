@@ -31,11 +31,11 @@ inline bool IsNameSurrogate(const FileAttributes& attributes) {
 struct ReparsePoint {
   uint32_t tag = 0;
   // The target, in the form of Go's os.Readlink: `C:\a\b`, `\\host\share\a`, `\\?\Volume{guid}\`,
-  // or `..\a` for a relative symbolic link. Read from the substitute name, which Windows follows,
-  // never from the print name, which is for display.
+  // or `..\a` for a relative symbolic link. Read from the substitute name, because Windows follows
+  // it, never from the print name, because that is for display.
   std::string target;
-  // True for a symbolic link whose target is relative to the link's directory or, if it begins with
-  // a backslash, to the root of the drive.
+  // True for a symbolic link with a target relative to the link's directory or, if it begins with a
+  // backslash, to the root of the drive.
   bool is_relative = false;
   // The volume, if this is a mount point.
   std::optional<VolumeId> volume;
@@ -47,8 +47,8 @@ struct ReparsePoint {
 absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
 
 // Returns the bytes of a directory's symbolic link as CreateSymbolicLinkW writes them: substitute
-// name `\??\C:\a\b`, print name `C:\a\b`. Returns INVALID_ARGUMENT for a path of more than 4,089
-// characters, which do not fit.
+// name `\??\C:\a\b`, print name `C:\a\b`. Returns INVALID_ARGUMENT for a path that does not fit, of
+// more than 4,089 characters.
 absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 // For a share the names are `\??\UNC\host\share\a\` and `\\host\share\a\`.
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);

@@ -75,7 +75,7 @@ Bytes With(Bytes data, size_t at, size_t value) {
   return data;
 }
 
-TEST(ReparsePointTest, ReadsASymbolicLinkByteByByte) {
+TEST(ReparsePointTest, ParseReadsTheBytesOfASymbolicLink) {
   // The bytes that `mklink /D x C:\a` writes: the print name first, no NUL after either name.
   const Bytes data = {
       0x0C, 0, 0,   0xA0, 0x24, 0, 0,    0,                  // tag, length, reserved
@@ -91,7 +91,7 @@ TEST(ReparsePointTest, ReadsASymbolicLinkByteByByte) {
   EXPECT_EQ(MakeSymlink(WindowsPath::Parse("path", R"(C:\a)").value()).value(), data);
 }
 
-TEST(ReparsePointTest, ReadsJunctions) {
+TEST(ReparsePointTest, ParseReadsJunctions) {
   const ReparsePoint point =
       ParseReparsePoint(JunctionOf(R"(\??\C:\var\lib)", R"(C:\var\lib)")).value();
   EXPECT_EQ(point.tag, kReparseTagMountPoint);
@@ -100,7 +100,7 @@ TEST(ReparsePointTest, ReadsJunctions) {
   EXPECT_FALSE(point.volume.has_value());
 }
 
-TEST(ReparsePointTest, ReadsVolumeMountPoints) {
+TEST(ReparsePointTest, ParseReadsVolumeMountPoints) {
   const ReparsePoint point =
       ParseReparsePoint(JunctionOf(R"(\??\Volume{01234567-89AB-CDEF-0123-456789ABCDEF}\)", ""))
           .value();
@@ -108,7 +108,7 @@ TEST(ReparsePointTest, ReadsVolumeMountPoints) {
   EXPECT_EQ(point.volume, VolumeId::Parse(kVolume).value());
 }
 
-TEST(ReparsePointTest, OnlyAMountPointOfARootIsOfAVolume) {
+TEST(ReparsePointTest, OnlyAMountPointToAVolumesRootHasAVolume) {
   const std::string name = R"(\??\Volume{01234567-89ab-cdef-0123-456789abcdef})";
   EXPECT_FALSE(ParseReparsePoint(JunctionOf(name, ""))->volume) << "the device, not its root";
   EXPECT_FALSE(ParseReparsePoint(JunctionOf(name + R"(\a)", ""))->volume);
@@ -119,7 +119,7 @@ TEST(ReparsePointTest, OnlyAMountPointOfARootIsOfAVolume) {
   EXPECT_FALSE(link.volume);
 }
 
-TEST(ReparsePointTest, SpellsTargetsAsGoDoes) {
+TEST(ReparsePointTest, TargetsAreSpelledAsInGo) {
   const std::pair<absl::string_view, absl::string_view> kSpellings[] = {
       {R"(\??\C:\a)", R"(C:\a)"},
       {R"(\??\C:\)", R"(C:\)"},
@@ -142,7 +142,7 @@ TEST(ReparsePointTest, SpellsTargetsAsGoDoes) {
   }
 }
 
-TEST(ReparsePointTest, ReadsRelativeLinks) {
+TEST(ReparsePointTest, ParseReadsRelativeLinks) {
   for (const char* target : {"..\\a", "a", "..", "\\a", R"(\??\C:\a)"}) {
     const ReparsePoint point = ParseReparsePoint(SymlinkOf(target, 1)).value();
     EXPECT_TRUE(point.is_relative);
@@ -152,7 +152,7 @@ TEST(ReparsePointTest, ReadsRelativeLinks) {
   EXPECT_FALSE(ParseReparsePoint(JunctionOf(R"(\??\C:\a)", ""))->is_relative);
 }
 
-TEST(ReparsePointTest, FollowsTheSubstituteNameWhateverIsShown) {
+TEST(ReparsePointTest, TheTargetIsTheSubstituteNameAndNotThePrintName) {
   EXPECT_EQ(ParseReparsePoint(JunctionOf(R"(\??\C:\Windows)", R"(C:\harmless)"))->target,
             R"(C:\Windows)");
   // Windows does not read the print name, so it may be malformed.
@@ -162,7 +162,7 @@ TEST(ReparsePointTest, FollowsTheSubstituteNameWhateverIsShown) {
   EXPECT_EQ(ParseReparsePoint(data)->target, R"(C:\a)");
 }
 
-TEST(ReparsePointTest, FollowsNoOtherTag) {
+TEST(ReparsePointTest, OtherTagsAreRefused) {
   // Deduplication, Windows overlay, app execution link, cloud file, WSL link, none.
   for (const uint32_t tag : {0x80000013u, 0x80000008u, 0x8000001Bu, 0x9000001Au, 0xA000001Du, 0u}) {
     for (const size_t size : {0u, 1u, 64u}) {
@@ -174,7 +174,7 @@ TEST(ReparsePointTest, FollowsNoOtherTag) {
               HasSubstr("0x80000013"));
 }
 
-TEST(ReparsePointTest, RefusesEveryTruncation) {
+TEST(ReparsePointTest, ParseRefusesEveryTruncation) {
   for (const Bytes& whole : {SymlinkOf(R"(\??\C:\a)"), JunctionOf(R"(\??\C:\a)", R"(C:\a)")}) {
     for (size_t size = 0; size < whole.size(); ++size) {
       Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
@@ -189,7 +189,7 @@ TEST(ReparsePointTest, RefusesEveryTruncation) {
   }
 }
 
-TEST(ReparsePointTest, ReadsNothingBeyondItsLength) {
+TEST(ReparsePointTest, ParseReadsNoByteBeyondTheLength) {
   const Bytes link = SymlinkOf(R"(\??\C:\a)");
   EXPECT_EQ(ParseReparsePoint(Concat({link, Bytes(100, 0xEE)}))->target, R"(C:\a)");
   ExpectMalformed(With(link, kDataLength, link.size() - 8 - 2), "outside");
@@ -198,7 +198,7 @@ TEST(ReparsePointTest, ReadsNothingBeyondItsLength) {
   ExpectMalformed(With(link, kDataLength, 0), "cut short");
 }
 
-TEST(ReparsePointTest, RefusesNamesOutsideOfIt) {
+TEST(ReparsePointTest, ParseRefusesNamesOutsideTheData) {
   for (const Bytes& data : {SymlinkOf(R"(\??\C:\a)"), JunctionOf(R"(\??\C:\a)", R"(C:\a)")}) {
     for (const size_t value : {40u, 0x7FFEu, 0xFFFEu, 0xFFFFu}) {
       ExpectMalformed(With(data, kSubstituteOffset, value), "outside");
@@ -211,7 +211,7 @@ TEST(ReparsePointTest, RefusesNamesOutsideOfIt) {
   }
 }
 
-TEST(ReparsePointTest, RefusesNamesOfHalfCharacters) {
+TEST(ReparsePointTest, ParseRefusesNamesOfOddLength) {
   const Bytes data = SymlinkOf(R"(\??\C:\a)");
   for (const size_t length : {1u, 3u, 15u}) {
     ExpectMalformed(With(data, kSubstituteLength, length), "not UTF-16");
@@ -219,7 +219,7 @@ TEST(ReparsePointTest, RefusesNamesOfHalfCharacters) {
   ExpectMalformed(With(With(data, kSubstituteOffset, 1), kSubstituteLength, 14), "within");
 }
 
-TEST(ReparsePointTest, RefusesUnpairedSurrogates) {
+TEST(ReparsePointTest, ParseRefusesUnpairedSurrogates) {
   const Bytes prefix = ToUtf16Le(R"(\??\C:\)");
   for (const Bytes& units :
        {Number16(0xD800), Number16(0xDBFF), Number16(0xDC00), Number16(0xDFFF),
@@ -232,14 +232,14 @@ TEST(ReparsePointTest, RefusesUnpairedSurrogates) {
       R"(C:\😀)");
 }
 
-TEST(ReparsePointTest, RefusesNamesThatAreNone) {
+TEST(ReparsePointTest, ParseRefusesEmptyNamesAndNuls) {
   ExpectMalformed(SymlinkOf(""), "no substitute name");
   ExpectMalformed(JunctionOf("", "shown"), "no substitute name");
   ExpectMalformed(SymlinkOf(absl::string_view("\\??\\C:\\a\0b", 10)), "NUL");
   ExpectMalformed(SymlinkOf(absl::string_view("\\??\\C:\\a\0", 9)), "NUL");
 }
 
-TEST(ReparsePointTest, MakesLinksThatReadBack) {
+TEST(ReparsePointTest, MadeLinksParseToTheSameTarget) {
   for (const char* path : {R"(C:\)", R"(C:\a)", R"(z:\a b\é文😀)", R"(D:\Volume{x}\UNC)"}) {
     const WindowsPath target = WindowsPath::Parse("path", path).value();
     const ReparsePoint point = ParseReparsePoint(MakeSymlink(target).value()).value();
@@ -261,7 +261,7 @@ TEST(ReparsePointTest, MakesLinksThatReadBack) {
   }
 }
 
-TEST(ReparsePointTest, MakesUncLinksByteByByte) {
+TEST(ReparsePointTest, MakeSymlinkWritesTheBytesOfAUncLink) {
   const Bytes print = ToUtf16Le(R"(\\h\s\)");
   const Bytes substitute = ToUtf16Le(R"(\??\UNC\h\s\)");
   EXPECT_EQ(MakeSymlink(UncPath::Parse("path", R"(\\h\s)").value()).value(),
@@ -270,7 +270,7 @@ TEST(ReparsePointTest, MakesUncLinksByteByByte) {
                           Number16(print.size()), Number32(0), print, substitute})));
 }
 
-TEST(ReparsePointTest, MakesMountPoints) {
+TEST(ReparsePointTest, MakeMountPointWritesTheBytesThatNtfsRequires) {
   const VolumeId volume = VolumeId::Parse(kVolume).value();
   const Bytes data = MakeMountPoint(volume);
   EXPECT_EQ(data, JunctionOf(R"(\??\Volume{01234567-89ab-cdef-0123-456789abcdef}\)", ""));
@@ -282,12 +282,12 @@ TEST(ReparsePointTest, MakesMountPoints) {
   EXPECT_EQ(point.target, kVolume);
 }
 
-TEST(ReparsePointTest, MakesJunctions) {
+TEST(ReparsePointTest, MakeJunctionWritesBothNames) {
   const Bytes data = MakeJunction(WindowsPath::Parse("path", R"(C:\var\lib)").value()).value();
   EXPECT_EQ(data, JunctionOf(R"(\??\C:\var\lib)", R"(C:\var\lib)"));
 }
 
-TEST(ReparsePointTest, MakesNoLinkThatWindowsCouldNotHold) {
+TEST(ReparsePointTest, LinksThatAreTooLongForWindowsAreRefused) {
   const auto path_of = [](size_t length) {
     std::string path = "C:";
     while (length - path.size() > 201) path.append(1, '\\').append(100, 'd');
@@ -305,7 +305,7 @@ TEST(ReparsePointTest, MakesNoLinkThatWindowsCouldNotHold) {
   }
 }
 
-TEST(ReparseHeaderTest, HasTheTagAndNoData) {
+TEST(ReparseHeaderTest, MakeReparseHeaderWritesTheTagWithoutData) {
   EXPECT_EQ(MakeReparseHeader(kReparseTagMountPoint), (Bytes{0x03, 0, 0, 0xA0, 0, 0, 0, 0}));
 }
 

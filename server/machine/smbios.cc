@@ -28,7 +28,7 @@ struct Structure {
   uint8_t type;
   // `length` bytes, including the header.
   std::span<const uint8_t> formatted;
-  // The strings, each but the last with its NUL; empty if there are none.
+  // The strings, each but the last with its NUL; may be empty.
   absl::string_view strings;
 };
 

@@ -34,7 +34,7 @@ void ExpectMalformed(const Bytes& data, absl::string_view how) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(how)));
 }
 
-TEST(SmbiosTest, ReadsTheStringThatTypeOneNames) {
+TEST(SmbiosTest, ParseReturnsTheSerialNumberOfTheSystemStructure) {
   const Bytes bios = Structure(0, {1, 0, 0, 0, 0}, {"Vendor\0\0", 8});
   EXPECT_EQ(
       ParseSystemSerialNumber(
@@ -51,18 +51,18 @@ TEST(SmbiosTest, ReadsTheStringThatTypeOneNames) {
             "first");
 }
 
-TEST(SmbiosTest, ReadsTheExampleOfTheEncoder) {
+TEST(SmbiosTest, ParseReadsATableOfTheTestEncoder) {
   EXPECT_EQ(ParseSystemSerialNumber(MakeSmbiosTable("VMware-42 1d a3")).value(), "VMware-42 1d a3");
   EXPECT_EQ(ParseSystemSerialNumber(MakeSmbiosTable("")).value(), "");
 }
 
-TEST(SmbiosTest, IsEmptyWithoutASerialNumber) {
+TEST(SmbiosTest, TheSerialNumberIsEmptyIfTheStructureHasNone) {
   EXPECT_EQ(ParseSystemSerialNumber(Table({Structure(1, {0, 0, 0, 0}, kNoStrings)})).value(), "");
   EXPECT_EQ(ParseSystemSerialNumber(Table({Structure(1, {1, 0, 0, 0}, {"Maker\0\0", 7})})).value(),
             "");
 }
 
-TEST(SmbiosTest, ReplacesBytesThatAreNoText) {
+TEST(SmbiosTest, InvalidUtf8IsReplaced) {
   EXPECT_EQ(
       ParseSystemSerialNumber(Table({Structure(1, {0, 0, 0, 1}, {"a\xFF\xC3\0\0", 5})})).value(),
       "a\uFFFD\uFFFD");
@@ -71,7 +71,7 @@ TEST(SmbiosTest, ReplacesBytesThatAreNoText) {
       "\u00E9");
 }
 
-TEST(SmbiosTest, FindsNoSystemInformation) {
+TEST(SmbiosTest, ATableWithoutASystemStructureIsNotFound) {
   for (const Bytes& data :
        {Table({}), Table({EndOfTable()}), Table({Structure(2, {1}, {"x\0\0", 3})}),
         Table({EndOfTable(), Structure(1, {0, 0, 0, 1}, {"late\0\0", 6})})}) {
@@ -79,7 +79,7 @@ TEST(SmbiosTest, FindsNoSystemInformation) {
   }
 }
 
-TEST(SmbiosTest, RefusesEveryTruncation) {
+TEST(SmbiosTest, ParseRefusesEveryTruncation) {
   const Bytes whole = MakeSmbiosTable("serial");
   for (size_t size = 0; size < whole.size(); ++size) {
     ExpectMalformed(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)),
@@ -94,7 +94,7 @@ TEST(SmbiosTest, RefusesEveryTruncation) {
   }
 }
 
-TEST(SmbiosTest, ReadsNothingBeyondTheLengthOfTheTable) {
+TEST(SmbiosTest, ParseReadsNoByteBeyondTheTablesLength) {
   Bytes data = Table({Structure(2, {}, kNoStrings), Structure(1, {0, 0, 0, 1}, {"x\0\0", 3})});
   data[4] = 6;
   EXPECT_EQ(ParseSystemSerialNumber(data).status().code(), absl::StatusCode::kNotFound);
@@ -104,7 +104,7 @@ TEST(SmbiosTest, ReadsNothingBeyondTheLengthOfTheTable) {
   ExpectMalformed(data, "cut short");
 }
 
-TEST(SmbiosTest, RefusesLengthsThatLie) {
+TEST(SmbiosTest, ParseRefusesWrongLengths) {
   for (const uint8_t length : {0, 3, 200, 255}) {
     Bytes data = Table({Structure(2, {1, 2}, kNoStrings), EndOfTable()});
     data[9] = length;
@@ -115,13 +115,13 @@ TEST(SmbiosTest, RefusesLengthsThatLie) {
   }
 }
 
-TEST(SmbiosTest, RefusesStringsThatDoNotEnd) {
+TEST(SmbiosTest, ParseRefusesUnterminatedStrings) {
   ExpectMalformed(Table({Structure(1, {0, 0, 0, 1}, "serial")}), "do not end");
   ExpectMalformed(Table({Structure(1, {0, 0, 0, 1}, {"serial\0", 7})}), "do not end");
   ExpectMalformed(Table({Structure(1, {0, 0, 0, 1}, "")}), "do not end");
 }
 
-TEST(SmbiosTest, RefusesAStringThatIsNotThere) {
+TEST(SmbiosTest, ParseRefusesTheNumberOfAMissingString) {
   ExpectMalformed(Table({Structure(1, {0, 0, 0, 1}, kNoStrings)}), "string 1 of 0");
   ExpectMalformed(Table({Structure(1, {0, 0, 0, 3}, {"a\0b\0\0", 5})}), "string 3 of 2");
   ExpectMalformed(Table({Structure(1, {0, 0, 0, 255}, {"a\0b\0\0", 5})}), "string 255 of 2");

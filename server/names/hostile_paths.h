@@ -14,7 +14,7 @@ struct HostilePath {
   // The code of a call that touches the path while `C:\var\lib\kubelet` is the working directory.
   // OK: the path is harmless and must be accepted.
   absl::StatusCode code;
-  // A part of the error's text, which names the broken rule.
+  // A part of the error's text: it names the broken rule.
   const char* rule;
   // False if the text is not UTF-8, so that no protobuf string can carry it.
   bool is_utf8 = true;
@@ -22,8 +22,9 @@ struct HostilePath {
   bool is_other_spelling = false;
 };
 
-// Returns the spellings that only lenient calls accept, because some drivers send them: IsSymlink,
-// MountVolume, UnmountVolume, GetPathStats, ListMounts and the look-ups of volumes.
+// Returns paths in spellings that only lenient calls parse, with the code of a lenient call. Some
+// drivers send them. Lenient calls: IsSymlink, MountVolume, UnmountVolume, GetPathStats, ListMounts
+// and the look-ups of volumes.
 inline std::vector<HostilePath> OtherSpellings() {
   constexpr auto kOk = absl::StatusCode::kOk;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -159,7 +160,7 @@ inline std::vector<HostilePath> HostilePaths() {
         "a\x80", "\xC1\x9C", "\xF8\x88\x80\x80\x80", "\xEF\xBF"}) {
     all.push_back({root + "\\" + rest, kInvalid, "UTF-8", false});
   }
-  // Look-alikes of separators and dots, which are ordinary characters of a name.
+  // Look-alikes of separators and dots. They are ordinary characters of a name.
   for (const char* rest :
        {"\uFF0E\uFF0E\\a", "a\u2215b", "a\u2216b", "\uFF0F", "\uFF3C", "\u2024\u2024", "a\u202Eb",
         "\u200B", "\uFEFFa", "\u00A0a", "caf\u00E9", "\u6587\u4EF6", "\U0001F600"}) {

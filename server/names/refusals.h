@@ -10,21 +10,21 @@
 
 namespace csi_proxy {
 
-// The tables of numbers.
+// The origin of a number of Windows. Each origin has its own table.
 enum class Refuser {
-  kWin32,             // of a system call; FindRefusal() also searches kSignIn
-  kMapping,           // of a system call that maps a share, likewise; `words` are empty
+  kWin32,             // a system call; FindRefusal() also searches kSignIn
+  kMapping,           // a system call that maps a share, likewise; `words` are empty
   kEncryptedMapping,  // likewise, if encryption is required; FindRefusal() also searches kMapping
-  kSignIn,            // of a connection to a server and the sign-in there
-  kInitiator,         // of a system call behind a class of iSCSI; `words` of its rows are empty
-  kHresult,           // of a call of WMI, or of the iSCSI initiator behind it
+  kSignIn,            // a connection to a server and the sign-in there
+  kInitiator,         // a system call behind a class of iSCSI; `words` of its rows are empty
+  kHresult,           // a call of WMI, or of the iSCSI initiator behind it
   kStorage,           // ReturnValue of a method of the Storage Management API
 };
 
 struct Refusal {
   uint32_t number;
-  // Never INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED, which the
-  // product returns itself for fields, paths, its limits and the caller's time.
+  // Never INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED, because the
+  // product returns these itself for fields, paths, its limits and the caller's time.
   absl::StatusCode code;
   // The English text or the name of a constant, without a final period; may be empty.
   const char* words;

@@ -17,7 +17,7 @@ inline std::string PipeName(absl::string_view group, absl::string_view version) 
   return absl::StrCat("csi-proxy-", group, "-", version);
 }
 
-// The names that metrics use: those of Go's codes.Code
+// The names in metrics are the names of Go's codes.Code
 // (https://pkg.go.dev/google.golang.org/grpc/codes).
 inline constexpr std::array<const char*, 17> kGoCodes = {
     "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",

@@ -17,8 +17,8 @@ namespace csi_proxy {
 // ConsumeCodePoint() without its fast path.
 bool ConsumeAnyCodePoint(absl::string_view* text, char32_t* code_point);
 
-// Removes the first code point of `text`. Returns false, changing nothing, if `text` does not begin
-// with well-formed UTF-8 (shortest form, no surrogates, at most U+10FFFF).
+// Removes the first code point of `text`. Returns false, and leaves `text` alone, if it does not
+// begin with well-formed UTF-8 (shortest form, no surrogates, at most U+10FFFF).
 inline bool ConsumeCodePoint(absl::string_view* text, char32_t* code_point) {
   // Fast path: most paths are ASCII.
   if (text->empty() || static_cast<unsigned char>(text->front()) >= 0x80) {
@@ -46,12 +46,12 @@ void AppendUtf8(char32_t code_point, std::string* out);
 // Returns `text` with every byte that is not UTF-8 replaced by U+FFFD.
 std::string ReplaceInvalidUtf8(absl::string_view text);
 
-// Returns `text` so that nothing in it can end, forge or disorder a line of a log: every byte that
-// is not UTF-8 becomes U+FFFD; a character that is IsControl() becomes JSON escapes; each of
-// `quotes` gets a backslash. REQUIRES: `quotes` is ASCII.
+// Returns `text` so that it cannot end, forge or disorder a line of a log: every byte that is not
+// UTF-8 becomes U+FFFD; a character that is IsControl() becomes JSON escapes; each of `quotes` gets
+// a backslash. REQUIRES: `quotes` is ASCII.
 std::string EscapeForLog(absl::string_view text, absl::string_view quotes = "\"\\");
 
-// Returns the first KiB of `text`, escaped. For text whose length a client chooses.
+// Returns the first KiB of `text`, escaped. For text of a length that a client chooses.
 std::string ShortenForLog(absl::string_view text);
 
 // Converts UTF-8 to little-endian UTF-16; bytes that are not UTF-8 become U+FFFD.
@@ -60,8 +60,8 @@ std::vector<uint8_t> ToUtf16Le(absl::string_view text);
 // Converts little-endian UTF-16; nullopt for an odd number of bytes or half a surrogate pair.
 std::optional<std::string> FromUtf16Le(std::span<const uint8_t> bytes);
 
-// Returns the text without a leading UTF-8 byte order mark, which Windows PowerShell 5.1 writes.
-// Returns INVALID_ARGUMENT for a UTF-16 byte order mark, because no program here reads UTF-16.
+// Returns the text without a leading UTF-8 byte order mark, because Windows PowerShell 5.1 writes
+// it. Returns INVALID_ARGUMENT for a UTF-16 byte order mark, because no program here reads UTF-16.
 inline absl::StatusOr<absl::string_view> WithoutByteOrderMark(absl::string_view text) {
   if (text.substr(0, 2) == "\xFF\xFE" || text.substr(0, 2) == "\xFE\xFF") {
     return absl::InvalidArgumentError("is UTF-16: save it as UTF-8");

@@ -7,7 +7,7 @@
 namespace csi_proxy {
 namespace {
 
-TEST(UnicodeTest, EveryCodePointComesBack) {
+TEST(UnicodeTest, EveryCodePointSurvivesARoundTripThroughUtf8) {
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     std::string text;
@@ -20,7 +20,7 @@ TEST(UnicodeTest, EveryCodePointComesBack) {
   }
 }
 
-TEST(UnicodeTest, RefusesInvalidUtf8) {
+TEST(UnicodeTest, InvalidUtf8HasNoUtf16Length) {
   for (const char* text :
        {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
         "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF9\x80\x80\x80", "\x81\x80\x80\x80",
@@ -29,13 +29,13 @@ TEST(UnicodeTest, RefusesInvalidUtf8) {
   }
 }
 
-TEST(UnicodeTest, CountsUtf16Units) {
+TEST(UnicodeTest, Utf16LengthCountsUnits) {
   EXPECT_EQ(Utf16Length(""), 0);
   EXPECT_EQ(Utf16Length("aé文"), 3);
   EXPECT_EQ(Utf16Length("😀"), 2);
 }
 
-TEST(UnicodeTest, UpperCaseIsStable) {
+TEST(UnicodeTest, UpperCaseIsIdempotent) {
   for (char32_t c = 0; c < 0x20000; ++c) ASSERT_EQ(UpperCase(UpperCase(c)), UpperCase(c)) << +c;
   EXPECT_EQ(UpperCase(U'ÿ'), U'Ÿ');
   EXPECT_EQ(UpperCase(U'я'), U'Я');
@@ -47,7 +47,7 @@ TEST(UnicodeTest, UpperCaseIsStable) {
 }
 
 // The edges of the ranges, with UnicodeData.txt's Simple_Uppercase_Mapping.
-TEST(UnicodeTest, UpperCaseAtTheEdges) {
+TEST(UnicodeTest, UpperCaseMatchesUnicodeDataAtTheEdgesOfRanges) {
   const std::pair<char32_t, char32_t> rows[] = {
       {0x60, 0x60},     {0x61, 0x41},     {0x7A, 0x5A},     {0x7B, 0x7B},     {0xDF, 0xDF},
       {0xE0, 0xC0},     {0xF6, 0xD6},     {0xF7, 0xF7},     {0xF8, 0xD8},     {0xFE, 0xDE},
@@ -70,7 +70,7 @@ TEST(UnicodeTest, UpperCaseAtTheEdges) {
   for (const auto& [lower, upper] : rows) EXPECT_EQ(UpperCase(lower), upper) << +lower;
 }
 
-TEST(UnicodeTest, EveryCodePointComesBackFromUtf16) {
+TEST(UnicodeTest, EveryCodePointSurvivesARoundTripThroughUtf16) {
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     std::string text;
@@ -81,19 +81,19 @@ TEST(UnicodeTest, EveryCodePointComesBackFromUtf16) {
   }
 }
 
-TEST(UnicodeTest, WritesUtf16LeastSignificantByteFirst) {
+TEST(UnicodeTest, Utf16IsWrittenLittleEndian) {
   EXPECT_EQ(ToUtf16Le("a文😀"), std::vector<uint8_t>({0x61, 0, 0x87, 0x65, 0x3D, 0xD8, 0x00, 0xDE}));
   EXPECT_EQ(ToUtf16Le(""), std::vector<uint8_t>());
 }
 
-TEST(UnicodeTest, ReplacesInvalidUtf8) {
+TEST(UnicodeTest, InvalidUtf8IsReplaced) {
   EXPECT_EQ(ReplaceInvalidUtf8("é文😀"), "é文😀");
   EXPECT_EQ(ReplaceInvalidUtf8("a\xFFz"), "a\uFFFDz");
   EXPECT_EQ(ReplaceInvalidUtf8("\xE2\x82"), "\uFFFD\uFFFD");
   EXPECT_EQ(ToUtf16Le("\xFFz"), std::vector<uint8_t>({0xFD, 0xFF, 'z', 0}));
 }
 
-TEST(UnicodeTest, WhatALogHoldsIsOneLineInOneOrder) {
+TEST(UnicodeTest, EscapeForLogEscapesControlAndDirectionCharacters) {
   const std::pair<const char*, const char*> kTexts[] = {
       {R"(C:\a "é文😀")", R"(C:\\a \"é文😀\")"},
       {"a\r\n\tb", R"(a\r\n\tb)"},
@@ -109,7 +109,7 @@ TEST(UnicodeTest, WhatALogHoldsIsOneLineInOneOrder) {
   EXPECT_EQ(ShortenForLog(std::string(9999, 'x')), std::string(1024, 'x') + "...");
 }
 
-TEST(UnicodeTest, RefusesInvalidUtf16) {
+TEST(UnicodeTest, InvalidUtf16IsRefused) {
   const std::vector<uint8_t> kNone[] = {
       {0x61},                          // half a unit
       {0x61, 0, 0x62},                 //

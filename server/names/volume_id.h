@@ -12,8 +12,8 @@
 
 namespace csi_proxy {
 
-// A valid volume id in its canonical spelling, which FindFirstVolumeW returns: lower-case digits
-// and a trailing backslash. Ids are equal if their GUIDs are.
+// A valid volume id in the spelling that FindFirstVolumeW returns: lower-case digits and a trailing
+// backslash. Ids are equal if their GUIDs are.
 class VolumeId {
  public:
   // Parses an id in any case, with or without the trailing backslash. Returns INVALID_ARGUMENT for

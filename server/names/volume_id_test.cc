@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kCanonical[] = R"(\\?\Volume{0123abcd-89ab-cdef-0123-456789abcdef}\)";
 
-TEST(VolumeIdTest, TakesAnyCaseWithAndWithoutTheBackslash) {
+TEST(VolumeIdTest, ParseAcceptsAnyCaseWithAndWithoutTheBackslash) {
   for (const char* text : {kCanonical, R"(\\?\Volume{0123abcd-89ab-cdef-0123-456789abcdef})",
                            R"(\\?\VOLUME{0123ABCD-89AB-CDEF-0123-456789ABCDEF}\)"}) {
     const auto id = VolumeId::Parse(text);
@@ -20,7 +20,7 @@ TEST(VolumeIdTest, TakesAnyCaseWithAndWithoutTheBackslash) {
   }
 }
 
-TEST(VolumeIdTest, RefusesAllElse) {
+TEST(VolumeIdTest, ParseRefusesAnyOtherText) {
   for (const std::string& text : std::vector<std::string>{
            "", "\\", "C:", "{0123abcd-89ab-cdef-0123-456789abcdef}",
            R"(\\.\Volume{0123abcd-89ab-cdef-0123-456789abcdef}\)",
@@ -39,7 +39,7 @@ TEST(VolumeIdTest, RefusesAllElse) {
   }
 }
 
-TEST(VolumeIdTest, QuotesTheBeginningOfARefusedId) {
+TEST(VolumeIdTest, TheErrorQuotesTheBeginningOfARefusedId) {
   const auto refusal = [](const std::string& text) {
     return std::string(VolumeId::Parse(text).status().message());
   };

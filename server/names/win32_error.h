@@ -1,5 +1,5 @@
-// Win32 error codes as statuses that keep the code. For all platforms, because the Windows host and
-// its tests, which run on Linux too, decide by codes. Windows' own texts come from win32.h.
+// Win32 error codes as statuses that keep the code. For all platforms, because the Windows host
+// decides by codes and its tests run on Linux too. Windows' own texts come from win32.h.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +73,8 @@ absl::string_view Win32Words(uint32_t code);
 // `code` is not in the table. For callers that cannot use win32::ErrorText().
 std::string Win32Text(uint32_t code);
 
-// Returns an error with `message`, the code's status code of refusals.h (INTERNAL if it has none)
-// and its advice; OK for 0. Win32CodeOf() of the status returns `code`.
+// Returns an error with `message`, the code's status code of refusals.h (or INTERNAL) and its
+// advice; OK for 0. Win32CodeOf() of the status returns `code`.
 absl::Status Win32Status(uint32_t code, absl::string_view message);
 
 // Returns the Win32 code of a status that Win32Status() made, else nullopt.

@@ -8,7 +8,7 @@
 namespace csi_proxy {
 namespace {
 
-TEST(Win32ErrorTest, StatusesKeepTheirCode) {
+TEST(Win32ErrorTest, AStatusKeepsItsWin32Code) {
   const absl::Status status = Win32Status(win32_error::kDirNotEmpty, "C:\\a");
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Win32CodeOf(status), 145u);
@@ -20,7 +20,7 @@ TEST(Win32ErrorTest, StatusesKeepTheirCode) {
   EXPECT_EQ(Win32Status(4711, "x").code(), absl::StatusCode::kInternal);
 }
 
-TEST(Win32ErrorTest, RecognisesAbsentEntries) {
+TEST(Win32ErrorTest, IsFileNotFoundRecognisesBothErrorsOfAbsentEntries) {
   EXPECT_TRUE(IsFileNotFound(Win32Status(win32_error::kFileNotFound, "x")));
   EXPECT_TRUE(IsFileNotFound(Win32Status(win32_error::kPathNotFound, "x")));
   EXPECT_FALSE(IsFileNotFound(Win32Status(win32_error::kAccessDenied, "x")));
@@ -28,14 +28,14 @@ TEST(Win32ErrorTest, RecognisesAbsentEntries) {
   EXPECT_FALSE(IsFileNotFound(absl::OkStatus()));
 }
 
-TEST(Win32ErrorTest, WordsOfCodes) {
+TEST(Win32ErrorTest, KnownCodesHaveText) {
   EXPECT_EQ(Win32Words(win32_error::kAccessDenied), "Access is denied");
   EXPECT_EQ(Win32Words(4711), "");
   EXPECT_EQ(Win32Text(win32_error::kAccessDenied), "Access is denied (5)");
   EXPECT_EQ(Win32Text(4711), "Windows error (4711)");
 }
 
-TEST(Win32ErrorTest, OtherWordsKeepTheWin32Code) {
+TEST(Win32ErrorTest, RewordedKeepsTheWin32Code) {
   const absl::Status status = Reworded(Win32Status(win32_error::kAccessDenied, "no"),
                                        absl::StatusCode::kFailedPrecondition, "not without rights");
   EXPECT_EQ(status.message(), "not without rights");
@@ -43,7 +43,7 @@ TEST(Win32ErrorTest, OtherWordsKeepTheWin32Code) {
   EXPECT_TRUE(HasWin32Code(status, win32_error::kAccessDenied));
 }
 
-TEST(Win32ErrorTest, APrefixKeepsCodes) {
+TEST(Win32ErrorTest, APrefixKeepsStatusAndWin32Code) {
   const absl::Status status = Prefixed("making a", Win32Status(win32_error::kAccessDenied, "no"));
   EXPECT_THAT(std::string(status.message()), testing::StartsWith("making a: no ("));
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

@@ -71,7 +71,7 @@ absl::string_view BrokenNameRule(absl::string_view component) {
   int64_t units = 0;
   for (const char c : component) {
     const auto byte = static_cast<unsigned char>(c);
-    // A character has one byte that is no continuation, and two units if it has four bytes.
+    // A character has one byte that is no continuation byte. One of four bytes has two units.
     units += ((byte & 0xC0) != 0x80 ? 1 : 0) + (byte >= 0xF0 ? 1 : 0);
     if (absl::ascii_iscntrl(byte)) return "a control character is not allowed";
     switch (c) {
@@ -96,7 +96,7 @@ absl::string_view BrokenNameRule(absl::string_view component) {
   return "";
 }
 
-// Returns the rule for every kind of path that the text breaks, or "".
+// Returns the rule that the text breaks, or "". Only the rules that hold for every kind of path.
 absl::string_view BrokenTextRule(absl::string_view text) {
   if (text.empty()) return "the path is empty";
   const int64_t units = Utf16Length(text);
@@ -115,7 +115,7 @@ struct Parts {
 };
 
 // Splits at either separator up to the first component that breaks a rule. Drops empty and `.`
-// components, which mean nothing.
+// components, because they have no meaning.
 void SplitComponents(absl::string_view text, Parts* parts) {
   parts->components.reserve(std::count_if(text.begin(), text.end(), IsSeparator) + 1);
   while (!text.empty() && parts->broken_rule.empty()) {
@@ -283,7 +283,7 @@ bool IsPodsDirectory(const std::vector<std::string>& names) {
     return EqualNames(name, "pods") || EqualNames(name, "plugins");
   });
   if (pods != names.end() && EqualNames(*pods, "plugins")) return false;
-  // The number of names below `pods`, of which the first is the pod's.
+  // The number of names below `pods`. The first of them is the pod's.
   const auto size = names.end() - pods - 1;
   if (size <= 1) return false;
   if (!EqualNames(pods[2], "volumes")) return true;

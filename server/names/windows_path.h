@@ -1,5 +1,5 @@
 // Windows paths from untrusted callers: parsed once, then compared by component, never by string
-// prefix. The rules are those of learn.microsoft.com/windows/win32/fileio/naming-a-file.
+// prefix. The rules come from learn.microsoft.com/windows/win32/fileio/naming-a-file.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace csi_proxy {
 
-// A drive-absolute path, `C:\a\b`, whose components are ordinary names on NTFS. Immutable.
+// A drive-absolute path, `C:\a\b`, of ordinary names on NTFS. Immutable.
 class WindowsPath {
  public:
   // Parses the text that a caller sent for `field`. Accepts both separators; drops repeated and
@@ -28,7 +28,7 @@ class WindowsPath {
 
   // Returns the drive letter in upper case.
   char drive() const { return drive_; }
-  // Returns the components below the drive's root; none for the root itself.
+  // Returns the components below the drive's root. The root itself has no components.
   const std::vector<std::string>& components() const { return components_; }
 
   // Returns `C:\a\b`, or `C:\` for a root, in the caller's case.
@@ -49,7 +49,7 @@ class WindowsPath {
   // Returns true if `other` is this path or lies below it. Compares components by EqualNames().
   bool Contains(const WindowsPath& other) const;
 
-  // Compares by EqualNames(), so without case.
+  // Compares by EqualNames(), so ignoring case.
   friend bool operator==(const WindowsPath& a, const WindowsPath& b);
 
  private:
@@ -65,9 +65,9 @@ class WindowsPath {
 bool EqualNames(absl::string_view a, absl::string_view b);
 
 // Returns true if a pod may write to the directory with these names below the kubelet's directory.
-// Below `pods`, unless that is below `plugins`, only the kubelet and drivers write down to
-// `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` to the volume's directory
-// (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
+// It may not outside `pods`, or if that is below `plugins`. In `pods` only the kubelet and drivers
+// write down to `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` down to the volume's
+// directory (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
 bool IsPodsDirectory(const std::vector<std::string>& names);
 
 // Returns a key, equal for two names if and only if EqualNames(). Paths, shares, hosts, users and
@@ -84,7 +84,7 @@ std::string PathsText(const std::vector<std::string>& paths);
 class PathRoots {
  public:
   explicit PathRoots(std::vector<WindowsPath> roots) : roots_(std::move(roots)) {}
-  // Returns INVALID_ARGUMENT, naming `field`, if a text is not a path or there are none.
+  // Returns INVALID_ARGUMENT, naming `field`, if a text is not a path or `texts` is empty.
   static absl::StatusOr<std::shared_ptr<const PathRoots>> Parse(
       absl::string_view field, const std::vector<std::string>& texts);
   const std::vector<WindowsPath>& roots() const { return roots_; }
@@ -103,8 +103,8 @@ class PathRoots {
 // mount over a root.
 enum class Place { kWithinRoots, kBelowRoots };
 
-// The spellings that a call accepts: WindowsPath::Parse()'s, or two more that drivers send:
-// `\\?\C:\a`, and `\a` or `/a`, on the drive of the root that contains it, or of the first root.
+// The spellings that a call accepts. kStrict: WindowsPath::Parse()'s. kLenient: also `\\?\C:\a`,
+// and `\a` or `/a` on the drive of the root that contains it, or else of the first root.
 enum class Spelling { kStrict, kLenient };
 
 // A checked path and the trees that it must not leave. The host follows the path's links and
@@ -124,8 +124,8 @@ struct ConfinedPath {
 // A share, `\\host\share`, or a directory in it.
 class UncPath {
  public:
-  // Accepts either separator. Returns INVALID_ARGUMENT, naming `field` and the rule, unless `text`
-  // is a host, a share and well-formed components, and for device forms, `..` and wildcards.
+  // Accepts either separator. Returns INVALID_ARGUMENT, naming `field` and the rule, for device
+  // forms, `..`, wildcards, and text that is not a host, a share and well-formed components.
   static absl::StatusOr<UncPath> Parse(absl::string_view field, absl::string_view text);
 
   const std::string& host() const { return host_; }
@@ -135,7 +135,7 @@ class UncPath {
   // Adds one component. REQUIRES: WindowsPath::IsName(component).
   void Append(absl::string_view component) { components_.emplace_back(component); }
 
-  // Returns CanonicalUnc() of `\\host\share`, which identifies the share.
+  // Returns CanonicalUnc() of `\\host\share`. It identifies the share.
   std::string Share() const;
   // Returns `\\host\share\a\b` in the caller's case.
   std::string ToString() const;

@@ -19,14 +19,14 @@ WindowsPath Path(absl::string_view text) {
 
 std::string Spelt(absl::string_view text) { return Path(text).ToString(); }
 
-TEST(WindowsPathTest, HasOneSpelling) {
+TEST(WindowsPathTest, EachPathHasOneNormalisedForm) {
   EXPECT_EQ(Spelt(R"(C:\a\b)"), R"(C:\a\b)");
   EXPECT_EQ(Spelt("c:/a//b/"), R"(C:\a\b)");
   EXPECT_EQ(Spelt(R"(C:\.\a\.\b\.)"), R"(C:\a\b)");
   EXPECT_EQ(Spelt("C:/"), R"(C:\)");
 }
 
-TEST(WindowsPathTest, ContainsByComponentWithoutCase) {
+TEST(WindowsPathTest, ContainsComparesComponentsIgnoringCase) {
   const WindowsPath root = Path(R"(C:\var\lib\kubelet)");
   EXPECT_TRUE(root.Contains(root));
   EXPECT_TRUE(root.Contains(Path(R"(c:\VAR\lib\Kubelet\pods)")));
@@ -36,7 +36,7 @@ TEST(WindowsPathTest, ContainsByComponentWithoutCase) {
   EXPECT_TRUE(Path("C:\\").Contains(root));
 }
 
-TEST(WindowsPathTest, ChildAndParent) {
+TEST(WindowsPathTest, ChildAppendsANameAndParentRemovesIt) {
   EXPECT_EQ(Path("C:\\a").Child("b").ToString(), R"(C:\a\b)");
   EXPECT_EQ(Path(R"(C:\a\b)").Parent().ToString(), "C:\\a");
   EXPECT_EQ(Path("C:\\").Parent().ToString(), "C:\\");
@@ -48,7 +48,7 @@ TEST(WindowsPathTest, EqualityIgnoresCaseInAllScripts) {
   EXPECT_FALSE(Path("C:\\a") == Path("C:\\a\\b"));
 }
 
-TEST(WindowsPathTest, LenientTakesDriversSpellings) {
+TEST(WindowsPathTest, LenientParsingAcceptsTheSpellingsOfDrivers) {
   const auto parse = [](absl::string_view text, const char* root) {
     const auto roots = std::make_shared<PathRoots>(std::vector<WindowsPath>{Path(root)});
     return ConfinedPath::Parse(roots, "path", text, Place::kWithinRoots, Spelling::kLenient);
@@ -68,7 +68,7 @@ TEST(WindowsPathTest, LenientTakesDriversSpellings) {
   }
 }
 
-TEST(HostilePathsTest, AreManyAndEachHasItsFate) {
+TEST(HostilePathsTest, EachHostilePathHasItsStatusCode) {
   const PathRoots roots({Path(R"(C:\var\lib\kubelet)")});
   const std::vector<HostilePath> all = HostilePaths();
   EXPECT_GE(all.size(), 150u);
@@ -85,7 +85,7 @@ TEST(HostilePathsTest, AreManyAndEachHasItsFate) {
   }
 }
 
-TEST(WindowsPathTest, ErrorsNameTheProblem) {
+TEST(WindowsPathTest, ErrorsQuoteThePathAndNameTheViolatedRule) {
   const std::string long_name(256, 'a');
   const struct {
     std::string text, quoted, rule;
@@ -130,7 +130,7 @@ TEST(WindowsPathTest, ErrorsNameTheProblem) {
   EXPECT_TRUE(WindowsPath::Parse("field", "C:\\" + std::string(32764, '\\')).ok());
 }
 
-TEST(WindowsPathTest, NamesThatAreNoUnicodeAreTheirBytes) {
+TEST(WindowsPathTest, NamesThatAreNotUnicodeAreComparedByTheirBytes) {
   EXPECT_TRUE(EqualNames("a\xFF", "a\xFF"));
   EXPECT_FALSE(EqualNames("a\xFF", "A\xFE"));
   EXPECT_FALSE(EqualNames("a", "ab"));
@@ -138,7 +138,7 @@ TEST(WindowsPathTest, NamesThatAreNoUnicodeAreTheirBytes) {
   EXPECT_EQ(FoldName("aé\xFFz"), "AÉ\xFFz");
 }
 
-TEST(PathRootsTest, AreParsedFromOneOrMoreTexts) {
+TEST(PathRootsTest, ParseNeedsOneOrMoreDirectories) {
   EXPECT_EQ(PathRoots::Parse("f", {}).status(),
             absl::InvalidArgumentError("f: at least one directory is needed"));
   EXPECT_EQ(PathRoots::Parse("f", {"C:\\a", "b"}).status(), WindowsPath::Parse("f", "b").status());
@@ -147,7 +147,7 @@ TEST(PathRootsTest, AreParsedFromOneOrMoreTexts) {
   EXPECT_EQ((*roots)->roots(), (std::vector<WindowsPath>{Path("C:\\a"), Path("D:\\b")}));
 }
 
-TEST(PathRootsTest, NamesFieldPathAndRoots) {
+TEST(PathRootsTest, TheErrorNamesFieldPathAndRoots) {
   const PathRoots roots({Path("C:\\a"), Path("D:\\b")});
   EXPECT_TRUE(roots.Check("f", Path("D:\\B\\c")).ok());
   const absl::Status status = roots.Check("f", Path("E:\\"));
@@ -155,14 +155,14 @@ TEST(PathRootsTest, NamesFieldPathAndRoots) {
   EXPECT_EQ(status.message(), R"(f: "E:\\": it is outside the working directories (C:\a, D:\b))");
 }
 
-TEST(UncPathTest, HasAShareAndASpelling) {
+TEST(UncPathTest, ParseSeparatesTheShareAndNormalisesSlashes) {
   const auto path = UncPath::Parse("remote_path", "//Host.Example/Data//Reports/");
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(path->Share(), R"(\\host.example\data)");
   EXPECT_EQ(path->ToString(), R"(\\Host.Example\Data\Reports)");
 }
 
-TEST(UncPathTest, ErrorsNameTheProblem) {
+TEST(UncPathTest, ErrorsNameTheViolatedRule) {
   for (const auto& [text, rule] :
        {std::pair(R"(\\.\pipe\x)", "device paths are not allowed"),
         {"C:\\a", "it is not a share: it must be \\\\host\\share"},
@@ -179,7 +179,7 @@ TEST(UncPathTest, ErrorsNameTheProblem) {
   EXPECT_TRUE(UncPath::Parse("p", "\\\\h\\" + long_name.substr(1)).ok());
 }
 
-TEST(UncPathTest, RefusesPathsThatAreNoShare) {
+TEST(UncPathTest, PathsThatAreNotInAShareAreRefused) {
   for (const char* text :
        {"", "\\\\", "\\\\host", "\\\\host\\", "host\\share", "C:\\a", R"(\\?\UNC\h\s)",
         R"(\\.\pipe\x)", R"(\\host\share\..\other)", R"(\\host\pipe\x)", R"(\\host\IPC$)",

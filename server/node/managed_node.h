@@ -19,7 +19,7 @@ namespace csi_proxy {
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` gets the start, progress and end of formats, and the links whose mapping was removed;
+  // `log` gets the start, progress and end of formats, and the links that lost their mapping;
   // `warn` gets the calls that hang.
   ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
               LineFunction log, LineFunction warn);

@@ -49,7 +49,7 @@ NodeCalls::NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logg
     groups_.push_back({name, std::move(executor), deps});
   };
   groups_.reserve(rpc::kMaxExecutors);
-// FOR_EACH writes one `+1` for each group, which makes a sum.
+// FOR_EACH writes one `+1` for each group. Together they make a sum.
 // NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define COUNT_GROUP(group) +1
   static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= rpc::kMaxExecutors);

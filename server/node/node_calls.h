@@ -51,7 +51,7 @@ class NodeCalls {
   void ReportConnections(std::function<service::Metrics::Connections()> connections);
 
  private:
-  // Each group has its own threads, so that a pod that floods one does not starve the others.
+  // Each group has its own threads, so that a pod that floods one does not starve other groups.
   struct Group {
     const char* name;
     std::unique_ptr<rpc::Executor> executor;

@@ -18,8 +18,8 @@ namespace csi_proxy {
 struct OpenedMachine {
   OpenedMachine() = default;
   OpenedMachine(OpenedMachine&&) = default;
-  // Waits at most 5 s for the runs that calls have left. If Windows does not end one, leaves the
-  // machine to a thread that closes it afterwards. REQUIRES: no call is under way.
+  // Waits at most 5 s for the runs that calls have left under way. If Windows has not ended them by
+  // then, another thread closes the machine later. REQUIRES: no call is under way.
   ~OpenedMachine() {
     if (host == nullptr || host->EndRuns(absl::Seconds(5))) return;
     auto closing = StartThread(
@@ -35,9 +35,9 @@ struct OpenedMachine {
   std::unique_ptr<ProcessLocks> processes;
 };
 
-// Opens this machine, whose locks are shared with all processes that open it. Returns UNIMPLEMENTED
-// unless this is a Windows node. `warn`, which must be thread-safe, gets all that operators should
-// know although no call fails, such as that WMI does not answer yet.
+// Opens this machine. All processes that open it share its locks. Returns UNIMPLEMENTED unless this
+// is a Windows node. `warn` must be thread-safe. It gets all that operators should know although no
+// call fails, such as that WMI does not answer yet.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn);
 
 }  // namespace csi_proxy

@@ -1,4 +1,4 @@
-// Makes a node of a simulated machine: its host, and faults before the services.
+// Makes a simulated node: the host of a simulated machine, and the gate for its faults.
 #pragma once
 
 #include <memory>

@@ -12,21 +12,21 @@
 namespace csi_proxy {
 namespace {
 
-// The limit of waiting for WMI, which may start later than this program at boot.
+// The longest wait for WMI at boot, because WMI may start later than this program.
 constexpr absl::Duration kPatience = absl::Seconds(10);
 
 }  // namespace
 
 absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn) {
   std::unique_ptr<cim::Session> wmi = cim::NewComSession(warn);
-  // A cheap query, which the Go release sends too, so that the log shows early that WMI does not
-  // answer. Calls that need WMI fail until it does; others work.
+  // A cheap query (the Go release sends it too), so that the log shows early that WMI does not
+  // answer. Calls that need WMI fail until it does; all other calls work.
   const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
                                  cim::Query("CIM_BIOSElement"));
   if (!answer.ok()) {
     warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
   }
-  // The service and several drivers may act on the machine at once.
+  // The service and several drivers may act on the machine concurrently.
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ProcessLocks> locks, NewProcessLocks("", warn));
   OpenedMachine opened;
   opened.host = std::make_unique<host::Host>(std::move(wmi), machine::NewOs(), warn);

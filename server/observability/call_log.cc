@@ -51,7 +51,7 @@ std::string CountText(const Repeats::Count& count, absl::string_view fate) {
                       count.times, " more such calls ", fate, " within a minute");
 }
 
-// Returns true if the code proves that nothing was changed; other failures prove nothing.
+// Returns true if the code proves that the node is unchanged; otherwise it may have changed.
 bool NothingChanged(absl::StatusCode code) {
   return code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kPermissionDenied;
 }
@@ -83,7 +83,7 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,
       !repeats_.Admit(method.path, call.peer(), status.code(), SteadyTime::Now())) {
     return;
   }
-  // ShortenForLog() escapes the text, which may quote a caller's input and must not forge a line.
+  // ShortenForLog() escapes the text, so that a caller's input in it cannot forge a line.
   Log(*logger_, level,
       absl::StrCat(method.group, "/", method.version, " ", method.method, " ",
                    Outcome(call, status, duration), " ", ShortenForLog(status.message())));

@@ -17,10 +17,10 @@ namespace csi_proxy::service {
 // counted and reported once a minute. A line has method, peer, trace, code, duration and error
 // text, never the request. Error texts contain no secrets, because no layer below puts them there.
 // Audits calls that would have changed the node but were refused for a field that their version
-// lacks; other calls reach a handler, which is audited. Thread-safe.
+// lacks; every other call reaches a handler, and the handler is audited. Thread-safe.
 class CallLog final : public rpc::CallObserver {
  public:
-  // Logs to `logger`, and audits to `audit`, which is not owned. Either may be null.
+  // Logs to `logger`, and audits to `audit`. Does not own `audit`. Either may be null.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger, AuditLog* audit = nullptr);
   void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;

@@ -1,4 +1,4 @@
-// Redirects the logs of libraries, which quote what peers send.
+// Redirects the logs of libraries, because they quote what peers send.
 #pragma once
 
 #include <functional>

@@ -64,7 +64,7 @@ class TextFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter klog_;
 };
 
-// Locks nothing, so `log` must be thread-safe if the logger is shared.
+// Without a lock, so `log` must be thread-safe if the logger is shared.
 class FunctionSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FunctionSink(LogFunction log) : log_(std::move(log)) {}

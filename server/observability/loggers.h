@@ -14,10 +14,10 @@ namespace csi_proxy::service {
 // Logs a line with its place.
 void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText& line);
 
-// Returns a function that logs its lines so.
+// Returns a function that passes its lines to Log().
 LineFunction LinesTo(std::shared_ptr<spdlog::logger> logger, spdlog::level::level_enum level);
 
-// Returns a logger that passes lines without a header to `log`, which must be thread-safe.
+// Returns a logger that passes lines without a header to `log`. REQUIRES: `log` is thread-safe.
 std::shared_ptr<spdlog::logger> NewFunctionLogger(LogFunction log);
 
 // Returns a formatter for klog's lines: severity (I for verbose lines), date, time, thread, place

@@ -29,7 +29,7 @@ constexpr size_t kOldFiles = 5;
 // The longest that a line may wait before it is written.
 constexpr std::chrono::seconds kFlushInterval(1);
 
-// The most of Windows' error that the log shows for a fallback.
+// The most bytes of Windows' error text that the log shows for a fallback.
 constexpr size_t kMostOfAReason = 512;
 
 // Formats messages as JSON objects. Audit lines are JSON already.
@@ -135,7 +135,7 @@ std::string Print(const LogLine& line) {
   // The line of an audit record contains its zero fields, too.
   options.always_print_primitive_fields = line.has_audit();
   std::string text;
-  // Fails only for text that is not UTF-8, which no field contains.
+  // Fails only for text that is not UTF-8. All fields are UTF-8.
   if (!google::protobuf::util::MessageToJsonString(line, &text, options).ok()) return "{}";
   return text;
 }

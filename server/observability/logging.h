@@ -1,4 +1,4 @@
-// Sets up the log: spdlog, with the lines of klog, which operators' tools parse, or JSON.
+// Sets up the log: spdlog, with lines in klog's format for operators' tools, or JSON.
 #pragma once
 
 #include <spdlog/common.h>
@@ -15,7 +15,7 @@ namespace csi_proxy::service {
 
 enum class LogFormat { kText, kJson };
 
-// The loggers of audit and call lines, which pods can cause in any number. Lines of spdlog's
+// The loggers of audit and call lines. Pods can cause any number of these lines. Lines of spdlog's
 // default logger are call lines.
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
@@ -40,7 +40,7 @@ struct LogOptions {
   std::string FileName() const {
     return file.empty() && !directory.empty() ? directory + "/csi-proxy.log" : file;
   }
-  // The size at which a new file begins. Five full ones are kept.
+  // A new file begins at this size. Five full files are kept.
   size_t file_max_megabytes = 20;
   // Klog's -skip_headers, -add_dir_header and -skip_log_headers. The last one omits the lines that
   // a text file begins with.

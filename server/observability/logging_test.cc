@@ -74,7 +74,7 @@ google::protobuf::Struct Json(const std::string& line) {
   return parsed;
 }
 
-TEST_F(LoggingTest, AParserOfGlogReadsTheLinesOfEveryWriter) {
+TEST_F(LoggingTest, GlogParsersCanReadTheLinesOfEveryLogger) {
   options_.verbosity = 4;
   ASSERT_TRUE(InitLogging(options_).ok());
   Log(*spdlog::get(kServiceLogger), spdlog::level::warn, "hello");
@@ -104,7 +104,7 @@ TEST_F(LoggingTest, AParserOfGlogReadsTheLinesOfEveryWriter) {
   }
 }
 
-TEST_F(LoggingTest, HeadersFollowKlogsFlags) {
+TEST_F(LoggingTest, HeaderFlagsActAsInKlog) {
   const std::string folder = " observability/logging_test.cc:";
   for (const bool skip : {true, false}) {
     options_.skip_headers = skip;
@@ -117,7 +117,7 @@ TEST_F(LoggingTest, HeadersFollowKlogsFlags) {
 }
 
 // Compilers on Windows name a source file with backslashes.
-TEST_F(LoggingTest, HeadersNameTheFileWithoutTheRestOfItsPath) {
+TEST_F(LoggingTest, HeadersNameTheSourceFileWithoutItsPath) {
   for (const char* separator : {"/", "\\"}) {
     const std::string path = absl::StrCat("C:", separator, "src", separator, "a.cc");
     for (const bool directory : {false, true}) {
@@ -130,7 +130,7 @@ TEST_F(LoggingTest, HeadersNameTheFileWithoutTheRestOfItsPath) {
   }
 }
 
-TEST_F(LoggingTest, ALineIsOneLineWhateverItsText) {
+TEST_F(LoggingTest, AnyTextIsWrittenAsOneLine) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     options_.format = format;
     ASSERT_TRUE(InitLogging(options_).ok());
@@ -152,7 +152,7 @@ TEST_F(LoggingTest, ALineIsOneLineWhateverItsText) {
 }
 
 // A pod that could write to the event log would push out the entries of other programs.
-TEST_F(LoggingTest, OnlyTheServicesOwnLinesReachTheEventLogAndAreEscaped) {
+TEST_F(LoggingTest, TheEventLogGetsOnlyEscapedLinesOfTheServiceItself) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     std::ostringstream event_log;
     options_.format = format;
@@ -176,7 +176,7 @@ TEST_F(LoggingTest, OnlyTheServicesOwnLinesReachTheEventLogAndAreEscaped) {
   }
 }
 
-TEST_F(LoggingTest, JsonLinesParse) {
+TEST_F(LoggingTest, JsonLinesAreValidJson) {
   options_.format = LogFormat::kJson;
   ASSERT_TRUE(InitLogging(options_).ok());
   spdlog::warn("a \"quoted\"\nline");
@@ -195,7 +195,7 @@ TEST_F(LoggingTest, AnAuditLineNamesClientCallAndResult) {
                                     R"(volume_id="v" target_path="C:\\t")"));
 }
 
-TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
+TEST_F(LoggingTest, AJsonAuditLineHasFields) {
   options_.format = LogFormat::kJson;
   ASSERT_TRUE(InitLogging(options_).ok());
   Audit(absl::OkStatus());
@@ -209,7 +209,7 @@ TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
   EXPECT_EQ(audit.fields().at("subject").string_value(), R"(volume_id="v" target_path="C:\\t")");
 }
 
-TEST_F(LoggingTest, LinesOfACallHaveItsTrace) {
+TEST_F(LoggingTest, LogLinesOfACallContainItsTrace) {
   trace_ = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   ASSERT_TRUE(InitLogging(options_).ok());
   Audit(absl::OkStatus());
@@ -255,7 +255,7 @@ TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   EXPECT_THAT(Lines()[5], HasSubstr("2 more such calls were refused"));
 }
 
-TEST(LoggersTest, WithoutALoggerNothingIsSaid) {
+TEST(LoggersTest, CallsWithoutALoggerWriteNoLine) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   CallLog(nullptr).OnDone(kMethod, {}, absl::InternalError("failed"), absl::Milliseconds(1));
@@ -263,7 +263,7 @@ TEST(LoggersTest, WithoutALoggerNothingIsSaid) {
       .Record({"Rescan", "", CallContext(), absl::OkStatus(), absl::Milliseconds(1)});
 }
 
-TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
+TEST_F(LoggingTest, TheVerbosityDecidesWhichCallsAreLogged) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -279,7 +279,7 @@ TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
   EXPECT_THAT(Lines(), SizeIs(2));
 }
 
-TEST_F(LoggingTest, FallbacksAreLoggedByVerbosity) {
+TEST_F(LoggingTest, FallbacksAreLoggedFromVerbosity2) {
   ASSERT_TRUE(InitLogging(options_).ok());
   RecordFallback(Fallback::kMountDirectoryLetGo, "error 32");
   EXPECT_THAT(Lines(), SizeIs(0));
@@ -292,7 +292,7 @@ TEST_F(LoggingTest, FallbacksAreLoggedByVerbosity) {
   EXPECT_LT(Lines()[0].size(), 1000);
 }
 
-TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {
+TEST_F(LoggingTest, RepeatedFailuresOfAClientAreCountedInOneLine) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -314,7 +314,7 @@ TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {
               HasSubstr("/v1.Disk/Rescan pid=7 image=\"greedy\" code=INVALID_ARGUMENT: 9995 more"));
 }
 
-TEST_F(LoggingTest, AllCallsAreWrittenAtFullVerbosity) {
+TEST_F(LoggingTest, AtFullVerbosityEveryCallIsLogged) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   options_.verbosity = 2;
@@ -326,7 +326,7 @@ TEST_F(LoggingTest, AllCallsAreWrittenAtFullVerbosity) {
   EXPECT_THAT(Lines(), SizeIs(100));
 }
 
-TEST_F(LoggingTest, TheAuditTrailKeepsWhateverMayHaveChangedSomething) {
+TEST_F(LoggingTest, TheAuditLogRecordsEveryCallThatMayHaveChangedTheNode) {
   ASSERT_TRUE(InitLogging(options_).ok());
   const Peer peer{.process_id = 7, .image_path = "driver"};
   const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-disk-v1");
@@ -348,7 +348,7 @@ TEST_F(LoggingTest, TheAuditTrailKeepsWhateverMayHaveChangedSomething) {
 }
 
 // 17 processes of one tenant call every method.
-TEST_F(LoggingTest, NoClientDecidesWhatIsWrittenAboutAnother) {
+TEST_F(LoggingTest, AClientCannotSuppressLinesAboutAnotherClient) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -373,7 +373,7 @@ TEST_F(LoggingTest, NoClientDecidesWhatIsWrittenAboutAnother) {
   EXPECT_THAT(Lines(), SizeIs(before + 4));
 }
 
-TEST_F(LoggingTest, LinesOfCallsReachTheFileWithinSecondsAndThoseOfChangesAtOnce) {
+TEST_F(LoggingTest, AuditLinesAreFlushedImmediatelyAndCallLinesWithinSeconds) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -387,7 +387,7 @@ TEST_F(LoggingTest, LinesOfCallsReachTheFileWithinSecondsAndThoseOfChangesAtOnce
   EXPECT_GT(on_disk(), audited);
 }
 
-TEST_F(LoggingTest, AGreedyClientIsNamedNowAndThen) {
+TEST_F(LoggingTest, AClientAtItsLimitIsLoggedAtGrowingIntervals) {
   ASSERT_TRUE(InitLogging(options_).ok());
   CallLog log(spdlog::get(kCallLogger));
   const Peer peer{.process_id = 7, .image_path = R"(C:\bin\greedy.exe)"};
@@ -402,7 +402,7 @@ TEST_F(LoggingTest, AGreedyClientIsNamedNowAndThen) {
 }
 
 // A client that starts a process for each of its calls is one tenant.
-TEST_F(LoggingTest, CallsBeyondAClientsLimitAreOneLine) {
+TEST_F(LoggingTest, CallsBeyondATenantsLimitAreLoggedInOneLine) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -417,7 +417,7 @@ TEST_F(LoggingTest, CallsBeyondAClientsLimitAreOneLine) {
               HasSubstr("disk/v1 Rescan pid=1 image=\"greedy\" code=RESOURCE_EXHAUSTED"));
 }
 
-TEST_F(LoggingTest, AFullFileMakesRoomForANewOneWithKlogsFirstLines) {
+TEST_F(LoggingTest, AFullLogFileIsRotatedAndTheNewOneHasKlogsHeader) {
   options_.file_max_megabytes = 1;
   options_.skip_file_headers = false;
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -439,7 +439,7 @@ TEST_F(LoggingTest, AFullFileMakesRoomForANewOneWithKlogsFirstLines) {
   std::filesystem::remove(rotated);
 }
 
-TEST_F(LoggingTest, AFileThatCannotBeOpenedIsAnError) {
+TEST_F(LoggingTest, ALogFileThatCannotBeOpenedIsAnError) {
   std::ofstream(options_.file) << "a file is not a directory";
   const std::string file = options_.file + "/csi-proxy.log";
   options_.file = file;

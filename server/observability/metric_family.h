@@ -5,7 +5,8 @@
 
 namespace csi_proxy::service {
 
-// Adds a family of series to the registry. `builder` is of prometheus::BuildGauge() and its like.
+// Adds a family of series to the registry. `builder` is prometheus::BuildGauge() or one of its
+// kind.
 template <typename Builder>
 auto& AddFamily(prometheus::Registry& registry, Builder builder, const char* name,
                 const char* help) {

@@ -45,13 +45,13 @@ const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3,
                                                           6,     9,    20,  30,  60,  90, 120};
 
 // The bounds on series by client image: a client chooses this label, and must not create series
-// without limit or use up those of other tenants. Tenants share the labels like connections; an
-// image beyond a tenant's share counts as "other", and one without calls for kIdle is removed.
+// without limit or use up the series of other tenants. Tenants share the labels like connections;
+// an image beyond a tenant's share counts as "other", and one without calls for kIdle is removed.
 constexpr size_t kMaxImages = 64;
 constexpr size_t kShare = 75;
 constexpr absl::Duration kIdle = absl::Hours(1);
 
-// The time at which the program was loaded, in seconds since 1970.
+// The time when the program was loaded, in seconds since 1970.
 const double kStart = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
 // client_golang's constant for Windows.
 constexpr double kMostDescriptors = 1 << 24;
@@ -60,7 +60,7 @@ class PrometheusMetrics final : public Metrics {
  public:
   PrometheusMetrics(const std::string& mode, std::function<SteadyTime()> clock)
       : clock_(std::move(clock)) {
-    // Dashboards join this with the other series, by instance, for versions.
+    // Dashboards join this with other series by instance, to show the version.
     AddFamily(registry_, prometheus::BuildGauge(), "csi_proxy_build_info",
               "Always 1; the program's version and mode are labels: service or embedded.")
         .Add({{"mode", mode}, {"version", kVersion}})
@@ -129,7 +129,7 @@ class PrometheusMetrics final : public Metrics {
   std::vector<prometheus::MetricFamily> CollectGauges(SteadyTime now) const {
     const MutexLock lock(gauges_mutex_);
     std::vector<prometheus::MetricFamily> families;
-    // The functions below refer to elements, which must not move.
+    // The functions below refer to elements, so these must not move.
     families.reserve(32);
     // Adds a family, and returns the function that adds a series to it.
     const auto add = [&families](const char* name, const char* help,

@@ -42,14 +42,14 @@ class Metrics : public rpc::CallObserver {
     std::function<smb::KnownShares::Counts()> unmaps = nullptr;
   };
 
-  // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for all addresses, of which it
-  // warns. Returns null for "", and INVALID_ARGUMENT, naming `option`, for other text or if
-  // listening fails. `mode` is a label of csi_proxy_build_info; `clock` is for tests.
+  // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for all addresses, with a warning.
+  // Returns null for "", and INVALID_ARGUMENT, naming `option`, for other text or if listening
+  // fails. `mode` is a label of csi_proxy_build_info; `clock` is for tests.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
       absl::string_view option, const std::string& address, const LineFunction& warn,
       const std::string& mode = "service", std::function<SteadyTime()> clock = SteadyTime::Now);
 
-  // Returns the port, which the system chose if 0 was given.
+  // Returns the port; the system chose it if 0 was given.
   virtual int port() const = 0;
 
   // Adds a gauge `csi_proxy_flag` for each flag, labelled with its default.

@@ -54,7 +54,7 @@ class MetricsTest : public testing::Test {
   int port_;
 };
 
-TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
+TEST_F(MetricsTest, CallMetricsHaveTheNamesOfGoGrpcPrometheus) {
   metrics_->OnStart(kRescan);
   EXPECT_THAT(Scrape(port_), HasSubstr("csi_proxy_calls_in_flight{group=\"disk\"} 1"));
   metrics_->OnDone(kRescan, {}, absl::NotFoundError(""), absl::Milliseconds(50));
@@ -73,7 +73,7 @@ TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
 
 // The line that the Go release's own test expects (integrationtests/metrics_test.go of
 // github.com/kubernetes-csi/csi-proxy).
-TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
+TEST_F(MetricsTest, TheFirstLabelOfAnRpcsTimesIsItsName) {
   constexpr rpc::MethodInfo kCreateSymlink{"filesystem",
                                            "v1",
                                            "v1.Filesystem",
@@ -86,7 +86,7 @@ TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
               HasSubstr(R"(grpc_server_handling_seconds_bucket{grpc_method="CreateSymlink")"));
 }
 
-TEST_F(MetricsTest, NamesClientsOfOldVersions) {
+TEST_F(MetricsTest, ClientsOfOldVersionsAreNamed) {
   metrics_->OnStart(kRescan);
   Call("\\\\?\\Volume{7f}\\app\\old-driver.exe", "");
   EXPECT_THAT(
@@ -95,7 +95,7 @@ TEST_F(MetricsTest, NamesClientsOfOldVersions) {
           R"(csi_proxy_api_calls_total{client_image="old-driver.exe",group="disk",version="v1beta1"} 1)"));
 }
 
-TEST_F(MetricsTest, ReportsTheProgramsVersionAndItsProcess) {
+TEST_F(MetricsTest, VersionAndProcessMetricsAreReported) {
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr(absl::StrCat("csi_proxy_build_info{mode=\"embedded\",version=\"",
                                            kVersion, "\"} 1")));
@@ -122,7 +122,7 @@ TEST_F(MetricsTest, ReportsTheProgramsVersionAndItsProcess) {
   }
 }
 
-TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
+TEST_F(MetricsTest, ATenantsImageNamesAreLimitedInNumber) {
   for (int i = 0; i < 1000; ++i) Call("evil" + std::to_string(i), "evil");
   Call("other", "evil");
   Call("honest", "honest");
@@ -133,7 +133,7 @@ TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
   EXPECT_THAT(text, Not(HasSubstr("evil999")));
 }
 
-TEST_F(MetricsTest, AnImageWithoutCallsForAnHourGivesUpItsSeries) {
+TEST_F(MetricsTest, AnImagesSeriesEndsAfterAnHourWithoutCalls) {
   metrics_->OnLimit({.process_id = 1, .image_path = "gone"}, rpc::Limit::kCalls, 1);
   for (int i = 0; i < 100; ++i) Call("gone" + std::to_string(i), "evil");
   Scrape(port_);
@@ -153,7 +153,7 @@ TEST_F(MetricsTest, AnImageWithoutCallsForAnHourGivesUpItsSeries) {
               HasSubstr(R"(client_image="gone0",group="disk",version="v1beta1"} 1)"));
 }
 
-TEST_F(MetricsTest, ACallThatIsNotTheFirstOfItsKindCostsNoAllocation) {
+TEST_F(MetricsTest, RepeatedCallsOfOneKindAllocateNoMemory) {
   for (const char* const image : {"", "C:\\drivers\\a-driver-with-a-long-name.exe"}) {
     const Peer peer{.process_id = 1, .image_path = image};
     EXPECT_EQ(testing_allocations::AllocationsOf([&] {
@@ -166,7 +166,7 @@ TEST_F(MetricsTest, ACallThatIsNotTheFirstOfItsKindCostsNoAllocation) {
 }
 
 // The path of a container's image changes whenever its pod restarts.
-TEST_F(MetricsTest, AProgramIsOneSeriesWhereverItsImageLies) {
+TEST_F(MetricsTest, AProgramHasOneSeriesForAllPathsOfItsImage) {
   for (int i = 0; i < 100; ++i) {
     metrics_->OnStart(kRescan);
     Call("\\\\?\\Volume{" + std::to_string(i) + "}\\driver.exe", "");
@@ -177,7 +177,7 @@ TEST_F(MetricsTest, AProgramIsOneSeriesWhereverItsImageLies) {
           R"(csi_proxy_api_calls_total{client_image="driver.exe",group="disk",version="v1beta1"} 100)"));
 }
 
-TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
+TEST_F(MetricsTest, AClientBeyondItsShareIsNamed) {
   const Peer peer{.process_id = 7, .image_path = "/bin/greedy"};
   metrics_->OnLimit(peer, rpc::Limit::kConnections, 1);
   metrics_->OnLimit(peer, rpc::Limit::kCalls, 1);
@@ -207,7 +207,7 @@ TEST_F(MetricsTest, MetricsContainNoTextThatAClientSent) {
   EXPECT_EQ(text.find("csi_proxy_long_call_seconds{"), text.rfind("csi_proxy_long_call_seconds{"));
 }
 
-TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {
+TEST_F(MetricsTest, CallsRefusedForAnUnknownFieldAreCounted) {
   google::protobuf::FileDescriptorProto message;
   ASSERT_TRUE(message.ParseFromString("\xfb\x01\xfc\x01"));
   const Peer peer{.process_id = 7, .image_path = "/bin/fork.exe"};
@@ -222,7 +222,7 @@ TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {
                         R"(method="Rescan",version="v1beta1"} 2)"));
 }
 
-TEST_F(MetricsTest, ReportsConnectionsQueuesAndFormats) {
+TEST_F(MetricsTest, ConnectionsQueuesAndRunningFormatsAreReported) {
   const Running first(RunKind::kFormat, "first");
   now_ = SteadyTime::Now() + absl::Seconds(90);
   const Running second(RunKind::kFormat, "second");
@@ -266,7 +266,7 @@ TEST_F(MetricsTest, ReportsConnectionsQueuesAndFormats) {
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }
 
-TEST_F(MetricsTest, ShowsFlagsWithTheirDefaults) {
+TEST_F(MetricsTest, FlagsAreReportedWithTheirDefaults) {
   metrics_->AddFlags({{"max-workers", 1, "16"}, {"keep-foreign-data", 0, "false"}});
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr("csi_proxy_flag{default=\"16\",flag=\"max-workers\"} 1\n"));
@@ -274,7 +274,7 @@ TEST_F(MetricsTest, ShowsFlagsWithTheirDefaults) {
 }
 
 // Every fallback has a series from the start, because Prometheus sees no increase in a new one.
-TEST_F(MetricsTest, CountsEachFallbackByItsName) {
+TEST_F(MetricsTest, EachFallbackIsCountedByItsName) {
   const std::string series = "\ncsi_proxy_fallbacks_total{fallback=\"";
   const auto expect_all = [&] {
     const std::string text = Scrape(port_);
@@ -291,7 +291,7 @@ TEST_F(MetricsTest, CountsEachFallbackByItsName) {
 }
 
 // Silent connections that would block a server with eight threads for 64 seconds.
-TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOut) {
+TEST_F(MetricsTest, SilentConnectionsDoNotBlockPrometheus) {
   std::vector<std::unique_ptr<http_testing::HttpConnection>> silent;
   for (size_t i = 0; i < 4 * HttpLimits().connections; ++i) {
     silent.push_back(std::make_unique<http_testing::HttpConnection>(port_));
@@ -301,7 +301,7 @@ TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOut) {
   EXPECT_LT(SteadyTime::Now() - begin, absl::Seconds(60));
 }
 
-TEST_F(MetricsTest, PrometheusReadsTheAnswerAsText) {
+TEST_F(MetricsTest, TheAnswerHasPrometheusTextFormat) {
   http_testing::HttpConnection asks(port_);
   asks.Send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
   const std::string answer = asks.ReadAll();
@@ -310,7 +310,7 @@ TEST_F(MetricsTest, PrometheusReadsTheAnswerAsText) {
   EXPECT_EQ(http_testing::Get(port_, "/").code, 404);
 }
 
-TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
+TEST(MetricsServeTest, AnInvalidListenAddressIsAnError) {
   for (const char* address : {"nonsense", "9807", "127.0.0.1:99999", "203.0.113.1:1"}) {
     const auto metrics = Metrics::Serve("--flag", address, nullptr);
     ASSERT_FALSE(metrics.ok()) << address;
@@ -322,7 +322,7 @@ TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
 
 #ifndef _WIN32
 // 127.0.0.2 is a second address of this machine, except under Wine.
-TEST(MetricsServeTest, APortAloneIsEveryAddressAsForGoWithAWarning) {
+TEST(MetricsServeTest, APortWithoutAHostListensOnAllAddressesWithAWarning) {
   std::vector<std::string> warnings;
   const auto warn = [&](absl::string_view line) { warnings.emplace_back(line); };
   const auto own = Metrics::Serve("--flag", "127.0.0.1:0", warn);

@@ -19,12 +19,12 @@
 
 namespace csi_proxy::service {
 
-// Chooses the events to log: the first kWritten of each kind in a minute; others are counted until
-// it ends. A kind is a method, a process and a code. Each tenant has its own kinds for each code,
-// so that no client can suppress another tenant's lines, or hide refusals behind failures of
-// another code; processes share their tenant's kinds as they share connections. Events beyond a
-// tenant's kinds are counted together. Refusals for a limit (RESOURCE_EXHAUSTED) are one kind for
-// each tenant, of which the first is logged, and then one count a minute. Thread-safe.
+// Chooses the events to log. Of each kind it logs the first kWritten in a minute, and counts the
+// rest until the minute ends. A kind is a method, a process and a code. For each code a tenant has
+// kMaxKinds kinds of its own (processes share them as they share connections); events beyond them
+// are counted together. So no client can suppress another tenant's lines, or hide refusals behind
+// failures with another code. All refusals for a limit (RESOURCE_EXHAUSTED) of a tenant are one
+// kind: the first is logged, then one count a minute. Thread-safe.
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;
@@ -35,7 +35,7 @@ class Repeats {
 
   // Events that were counted but not logged.
   struct Count {
-    std::string what;  // "*" for several methods and processes, the last of which is given
+    std::string what;  // "*" for several methods and processes; then the last process is given
     int64_t process_id = 0;
     std::string image_path;
     absl::StatusCode code = absl::StatusCode::kUnknown;
@@ -51,7 +51,7 @@ class Repeats {
   // Returns true if the event should be logged. `what` must be a constant.
   bool Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now);
 
-  // Writes counts whose minute is over, as Admit() does.
+  // Writes the counts of minutes that are over, as Admit() does.
   void WriteEnded(SteadyTime now) {
     if (counting_.load(std::memory_order_relaxed)) EndPeriod(now);
   }

@@ -35,7 +35,7 @@ class RepeatsTest : public testing::Test {
   Repeats repeats_{[this](const Repeats::Count& count) { ended_.push_back(count); }};
 };
 
-TEST_F(RepeatsTest, TheFirstFewOfAMinuteAreWrittenTheRestIsCounted) {
+TEST_F(RepeatsTest, TheFirstEventsOfAMinuteAreWrittenAndLaterOnesCounted) {
   for (uint64_t i = 0; i < Repeats::kWritten; ++i) EXPECT_TRUE(Admit(kMkdir, 1)) << i;
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(Admit(kMkdir, 1)) << i;
   now_ += absl::Seconds(59);
@@ -52,7 +52,7 @@ TEST_F(RepeatsTest, TheFirstFewOfAMinuteAreWrittenTheRestIsCounted) {
   EXPECT_TRUE(Admit(kMkdir, 1)) << "a new minute";
 }
 
-TEST_F(RepeatsTest, AFloodBeyondALimitIsOneLineAMinute) {
+TEST_F(RepeatsTest, RefusalsAtALimitAreLoggedOncePerMinuteAndTenant) {
   const auto refuse = [this](const char* what, int64_t process_id) {
     return Admit(what, process_id, absl::StatusCode::kResourceExhausted, "greedy");
   };
@@ -69,7 +69,7 @@ TEST_F(RepeatsTest, AFloodBeyondALimitIsOneLineAMinute) {
   EXPECT_TRUE(refuse(kMkdir, 3)) << "a minute without one ends the flood";
 }
 
-TEST_F(RepeatsTest, OtherClientsMethodsAndCodesAreOfOtherKinds) {
+TEST_F(RepeatsTest, EventsOfDifferentClientsMethodsOrCodesAreCountedSeparately) {
   for (uint64_t i = 0; i <= Repeats::kWritten; ++i) Admit(kMkdir, 1);
   EXPECT_FALSE(Admit(kMkdir, 1));
   EXPECT_TRUE(Admit(kMkdir, 2));
@@ -77,7 +77,7 @@ TEST_F(RepeatsTest, OtherClientsMethodsAndCodesAreOfOtherKinds) {
   EXPECT_TRUE(Admit(kMkdir, 1, absl::StatusCode::kNotFound));
 }
 
-TEST_F(RepeatsTest, TheNextEventAfterAMinuteBringsItsCounts) {
+TEST_F(RepeatsTest, TheNextEventAfterAMinuteReportsTheMinutesCounts) {
   for (uint64_t i = 0; i < Repeats::kWritten + 3; ++i) Admit(kMkdir, 1);
   now_ += absl::Minutes(5);
   EXPECT_TRUE(Admit(kRmdir, 2));
@@ -85,7 +85,7 @@ TEST_F(RepeatsTest, TheNextEventAfterAMinuteBringsItsCounts) {
   EXPECT_EQ(ended_[0].times, 3u);
 }
 
-TEST_F(RepeatsTest, AnyNumberOfClientsTakesTheRoomOfTheirTenantAlone) {
+TEST_F(RepeatsTest, ManyClientsOfATenantUseUpOnlyTheirTenantsLimit) {
   uint64_t written = 0;
   for (int64_t process = 0; process < 10'000; ++process) written += Admit(kMkdir, process);
   EXPECT_EQ(written, Repeats::kMaxKinds);
@@ -100,13 +100,13 @@ TEST_F(RepeatsTest, AnyNumberOfClientsTakesTheRoomOfTheirTenantAlone) {
   EXPECT_EQ(counts[0].times, 10'000 - Repeats::kMaxKinds);
 }
 
-TEST_F(RepeatsTest, AProcessLeavesKindsToTheOthersOfItsTenant) {
+TEST_F(RepeatsTest, OneProcessCannotUseUpItsTenantsLimit) {
   constexpr char kMethods[1000] = {};
   for (const char& method : kMethods) Admit(&method, 1);
   EXPECT_TRUE(Admit(kMkdir, 2));
 }
 
-TEST_F(RepeatsTest, AnyNumberOfTenantsTakesNoMoreRoom) {
+TEST_F(RepeatsTest, TheNumberOfKindsOfEventsIsLimitedOverAllTenants) {
   uint64_t written = 0;
   for (int i = 0; i < 10'000; ++i) {
     written += Admit(kMkdir, i, absl::StatusCode::kInvalidArgument, std::to_string(i));

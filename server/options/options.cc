@@ -30,12 +30,12 @@ struct Value {
   GoFlagKind kind;
   const char* name = "X";
   std::string default_value = "";
-  // Stores a value that CheckGoValue() accepts; returns true if it is what `needs` says. Null for a
-  // flag without effect.
+  // Stores a value that CheckGoValue() accepts. Returns false unless the value is what `needs`
+  // describes. Null for a flag without effect.
   std::function<bool(const std::string& value)> store = nullptr;
   std::string needs = "";
   // Returns the stored value of a limit or switch: a number, seconds, 0 or 1. Null for other flags:
-  // the metrics have no authentication, so no text of a flag may be among them.
+  // anyone may read the metrics, so they must not contain the texts of flags.
   std::function<double()> in_force = nullptr;
 };
 
@@ -62,8 +62,8 @@ struct Flags {
   std::map<std::string, Value, std::less<>> values;
 };
 
-// Values, whose default is that of the variable. Lists have one item for each time that the flag is
-// given; Items() may also be separated by commas.
+// The functions below make values; the variable has the default. A list has one item for each time
+// that the flag is given. Items() may also be separated by commas.
 template <typename T>
 Value Text(T* out, const char* name, const std::string& by_default) {
   return {kText, name, by_default, [=](const std::string& value) { return *out = value, true; }};
@@ -110,7 +110,7 @@ Value Time(absl::Duration* out, absl::Duration least) {
           absl::StrCat("from ", absl::FormatDuration(least), " to a year"),
           [=] { return absl::ToDoubleSeconds(*out); }};
 }
-// One of two words, of which `first` stands for the default.
+// One of two words. `first` stands for the default.
 template <typename T>
 Value Choice(T* out, const char* name, const char* first, const char* other, T value_of_other) {
   const auto store = [=, by_default = *out](const std::string& value) {
@@ -119,7 +119,7 @@ Value Choice(T* out, const char* name, const char* first, const char* other, T v
   };
   return {kText, name, first, store, absl::StrCat(first, " or ", other)};
 }
-// A size of 0 is no limit. The logger counts in bytes.
+// A size of 0 means no limit. The logger counts in bytes.
 Value LogSize(size_t* out) {
   return {kUint, "MB", absl::StrCat(*out), [=](const std::string& value) {
             constexpr size_t kMost = std::numeric_limits<size_t>::max() >> 20;
@@ -132,7 +132,7 @@ Value LogSize(size_t* out) {
 // Flags that SetDirectories() turns into options.
 struct Directories {
   std::vector<std::string> working;
-  // nullopt unless the flag is given.
+  // Empty unless the flag is given.
   std::optional<std::string> kubelet, plugins, pods;
 };
 constexpr char kDefaultWorkingDir[] = R"(C:\var\lib\kubelet)";
@@ -238,7 +238,7 @@ Flags Describe(Options& o, Directories& directories) {
 }
 
 // Sets the directories. The two flags of releases before v1.0.0 replace the default of
-// -kubelet-path, which those releases did not have.
+// -kubelet-path, because those releases did not have that flag.
 absl::Status SetDirectories(const Directories& directories, Options* options) {
   const auto add = [&](const char* flag, const std::string& text) -> absl::StatusOr<WindowsPath> {
     ABSL_ASSIGN_OR_RETURN(WindowsPath path, WindowsPath::Parse(flag, text));
@@ -260,7 +260,7 @@ absl::Status SetDirectories(const Directories& directories, Options* options) {
 }
 
 // Returns INVALID_ARGUMENT if a group or version does not exist, or if no version is selected,
-// because the pipe that a driver waits for would be missing.
+// because then a driver would wait for a pipe that does not exist.
 absl::Status CheckVersions(const Options& options) {
   std::set<std::string> groups, versions;
   bool any = false;

@@ -23,45 +23,46 @@ struct Options {
   // The simulated node: a built-in name or a textproto file; empty for the default.
   std::string scenario;
   rpc::PipePlace place{.socket_dir = "/run/csi-proxy"};
-  // The pipes to open; all if empty. A version is `v1` or, for one group, `volume/v1`.
+  // The groups and versions to serve; all if empty. A version is `v1` or, for one group,
+  // `volume/v1`.
   std::vector<std::string> api_groups;
   std::vector<std::string> api_versions;
-  // The directories that calls may touch, each with the flag that names it. At least one.
+  // The directories that calls may touch, each with the flag that gave it. At least one.
   struct Directory {
     std::string flag;
     WindowsPath path;
   };
   std::vector<Directory> working_dirs;
-  // The directories of drivers and of pods, if a flag of releases before v1.0.0 names one of them.
+  // The directories of drivers and of pods. Set only by flags of releases before v1.0.0.
   std::optional<WindowsPath> plugins_dir, pods_dir;
-  // The services that calls may start and stop; all if empty.
+  // The Windows services that calls may start and stop; all if empty.
   std::vector<std::string> allowed_services;
-  // Makes SMB mappings ask for encryption.
+  // Makes new SMB mappings require encryption.
   bool require_privacy = true;
-  // Lets a call use a mapping only with the credentials with which it was made.
+  // Lets a call use a mapping only with the credentials of the call that made it.
   bool bind_smb_credentials = false;
-  // Lets calls map shares that this node serves.
+  // Lets calls map shares of this node.
   bool allow_local_shares = false;
-  // If true, no call initialises or formats what holds data that Windows does not recognise.
+  // If true, calls do not initialise or format a disk with data that Windows does not recognise.
   bool keep_foreign_data = false;
 
-  // Its client_share is the percentage of tenant_part.h for a group's calls, too.
+  // Its client_share is also the percentage for tenant_part.h of a group's calls.
   rpc::ListenerLimits listener;
   absl::Duration idle_timeout = absl::Hours(1);
-  // For each API group. Eight times as many calls may have left their workers to wait.
+  // For each API group. Eight times as many calls may have yielded their slots to wait.
   size_t max_workers = 16;
   size_t max_queued = 384;
   absl::Duration max_call_duration = absl::Minutes(10);
   absl::Duration stop_grace_period = absl::Seconds(20);
 
   service::LogOptions log;
-  // The address of the Prometheus metrics; empty for none.
+  // The address of the Prometheus metrics; empty to disable them.
   std::string metrics_bind_address;
 
   // True if only the service control manager may start the process.
   bool windows_service = false;
 
-  // The words after the flags, which have no effect.
+  // The words after the flags. They have no effect.
   std::vector<std::string> ignored_words;
 
   bool show_help = false;

@@ -13,12 +13,12 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// At most this many threads flush pipes whose client does not read. Further pipes are disconnected
-// without a flush after the same time.
+// At most this many threads flush pipes that the client does not read. Further pipes are
+// disconnected without a flush after the same time.
 constexpr size_t kMaxFlushers = 4;
 
 // The most pipes that wait to be flushed. Beyond it, the pipe that has waited longest is
-// disconnected, which limits what clients that do not read can cost.
+// disconnected, to limit the cost of clients that do not read.
 constexpr size_t kMaxUnread = 4096;
 
 // How long an idle thread waits for work before it ends.
@@ -56,7 +56,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     }
     std::vector<std::shared_ptr<ServerEnd>> left;
     for (const auto& [end, weak] : connected_) {
-      // An end whose destructor runs disconnects itself.
+      // If the lock fails, the end's destructor runs and disconnects it.
       if (std::shared_ptr<ServerEnd> shared = weak.lock()) left.push_back(std::move(shared));
     }
     return left;

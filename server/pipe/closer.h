@@ -5,9 +5,9 @@
 // that the client has not read. FlushFileBuffers waits until they are read, without a limit
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe,
 // https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). Therefore
-// threads of the Closer flush, and another thread disconnects what takes too long, which also ends
-// the flush (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). If the
-// system starts no thread for this, clients are disconnected at once.
+// threads of the Closer flush, and another thread disconnects an end that takes too long. This ends
+// its flush (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). If the
+// system starts no thread for this, clients are disconnected without a flush.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ class Closer {
   // Takes ownership of an instance.
   std::shared_ptr<ServerEnd> Adopt(void* instance);
 
-  // Returns when all ends are disconnected, even those that other objects still own. After
-  // `patience`, disconnects those that are left.
+  // Returns when all ends are disconnected, even ends that other objects still own. After
+  // `patience`, disconnects the rest.
   void Finish();
 
  private:

@@ -43,7 +43,7 @@ class CloserTest : public testing::Test {
   LeakyClients clients_{npfs_};
 };
 
-TEST_F(CloserTest, AnEndThatIsDroppedIsDisconnected) {
+TEST_F(CloserTest, ADroppedPipeIsDisconnectedWithoutAFlush) {
   Closer closer(calls_, kLong);
   std::shared_ptr<ServerEnd> end = Connect(closer);
   calls_->Write(end->handle(), "unread");
@@ -52,7 +52,7 @@ TEST_F(CloserTest, AnEndThatIsDroppedIsDisconnected) {
   EXPECT_TRUE(Gone());
 }
 
-TEST_F(CloserTest, WhatWasWrittenIsReadBeforeTheEnd) {
+TEST_F(CloserTest, WrittenBytesAreReadBeforeTheDisconnect) {
   Closer closer(calls_, kLong);
   std::shared_ptr<ServerEnd> end = Connect(closer);
   calls_->Write(end->handle(), "the answer");
@@ -66,7 +66,7 @@ TEST_F(CloserTest, WhatWasWrittenIsReadBeforeTheEnd) {
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
 }
 
-TEST_F(CloserTest, WithNothingUnreadThereIsNoWait) {
+TEST_F(CloserTest, APipeWithoutUnreadBytesIsDisconnectedWithoutAWait) {
   Closer closer(calls_, kLong);
   std::vector<std::shared_ptr<ServerEnd>> ends;
   for (int i = 0; i < 100; ++i) ends.push_back(Connect(closer));
@@ -75,7 +75,7 @@ TEST_F(CloserTest, WithNothingUnreadThereIsNoWait) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
-TEST_F(CloserTest, AClientThatHasGoneIsNotWaitedFor) {
+TEST_F(CloserTest, TheCloserDoesNotWaitForADisconnectedClient) {
   Closer closer(calls_, kLong);
   std::shared_ptr<ServerEnd> end = Connect(closer);
   calls_->Write(end->handle(), "unread");
@@ -86,7 +86,7 @@ TEST_F(CloserTest, AClientThatHasGoneIsNotWaitedFor) {
 }
 
 // All ends wait at the same time, with any number of threads.
-TEST_F(CloserTest, ClientsThatDoNotReadAreDisconnectedWhenPatienceIsOver) {
+TEST_F(CloserTest, ClientsThatDoNotReadAreDisconnectedAtTheDeadline) {
   Closer closer(calls_, kShort);
   std::vector<std::shared_ptr<ServerEnd>> ends;
   for (int i = 0; i < 1000; ++i) {
@@ -103,7 +103,7 @@ TEST_F(CloserTest, ClientsThatDoNotReadAreDisconnectedWhenPatienceIsOver) {
   EXPECT_LT(absl::Now() - start, kShort + absl::Seconds(5));
 }
 
-TEST_F(CloserTest, ReadersAreNotHeldUpByThoseWhoDoNotRead) {
+TEST_F(CloserTest, ClientsThatDoNotReadDoNotDelayReaders) {
   Closer closer(calls_, kShort);
   std::vector<std::shared_ptr<ServerEnd>> ends;
   for (int i = 0; i < 10; ++i) {
@@ -121,7 +121,7 @@ TEST_F(CloserTest, ReadersAreNotHeldUpByThoseWhoDoNotRead) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
-TEST_F(CloserTest, ACrowdThatDoesNotReadIsBounded) {
+TEST_F(CloserTest, TheNumberOfPipesThatWaitToBeReadIsLimited) {
   constexpr int kCrowd = 6000;
   constexpr size_t kBound = 4096 + 4;
   Closer closer(calls_, kLong);
@@ -137,7 +137,7 @@ TEST_F(CloserTest, ACrowdThatDoesNotReadIsBounded) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
-TEST_F(CloserTest, FinishDisconnectsWhatIsStillHeld) {
+TEST_F(CloserTest, FinishDisconnectsPipesThatAreStillOpen) {
   Closer closer(calls_, kShort);
   const std::shared_ptr<ServerEnd> held = Connect(closer);
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kNoData));
@@ -150,7 +150,7 @@ TEST_F(CloserTest, FinishDisconnectsWhatIsStillHeld) {
   EXPECT_TRUE(Gone());
 }
 
-TEST_F(CloserTest, FinishReturnsWhenAllHaveLeft) {
+TEST_F(CloserTest, FinishReturnsOnceAllPipesAreDisconnected) {
   Closer closer(calls_, kLong);
   std::shared_ptr<ServerEnd> end = Connect(closer);
   end->DisconnectOnceRead();
@@ -160,7 +160,7 @@ TEST_F(CloserTest, FinishReturnsWhenAllHaveLeft) {
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
 }
 
-TEST_F(CloserTest, WithoutThreadsEndsAreDisconnectedAtOnce) {
+TEST_F(CloserTest, WithoutThreadsPipesAreDisconnectedWithoutAFlush) {
   bool has_threads = false;
   Closer closer(calls_, kLong, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
     if (!has_threads) return absl::ResourceExhaustedError("no threads");
@@ -182,7 +182,7 @@ TEST_F(CloserTest, WithoutThreadsEndsAreDisconnectedAtOnce) {
 }
 
 // Clients that do not read are still disconnected at the deadline.
-TEST_F(CloserTest, WithoutThreadsThatFlushTheDeadlineIsWatched) {
+TEST_F(CloserTest, WithoutThreadsForFlushesPipesAreDisconnectedAtTheDeadline) {
   int left = 1;
   Closer closer(calls_, kShort, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
     if (left-- <= 0) return absl::ResourceExhaustedError("no threads");
@@ -197,7 +197,7 @@ TEST_F(CloserTest, WithoutThreadsThatFlushTheDeadlineIsWatched) {
 }
 
 // The reason for a Closer: a server that only closes its handle leaves the name to the client.
-TEST_F(CloserTest, AHandleClosedWithoutADisconnectKeepsTheName) {
+TEST_F(CloserTest, AHandleClosedWithoutADisconnectLeavesThePipesNameInUse) {
   const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
   ASSERT_TRUE(instance.ok());
   ASSERT_TRUE(clients_.Open().ok());

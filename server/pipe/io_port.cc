@@ -42,7 +42,7 @@ size_t IoPort::thread_count() {
 
 // Returns OK if at least one thread runs.
 absl::Status IoPort::StartThreads() {
-  // More threads than one client can keep busy by ending several connections at once.
+  // More threads than one client can keep busy by ending several connections together.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
   if (!port_.valid()) return absl::ResourceExhaustedError("Windows has no completion port");
   const MutexLock lock(mutex_);
@@ -117,7 +117,7 @@ IoPort::Completion IoPort::Next(Pace* pace) {
   }
   if (ready_.empty()) return {};
   const Completion next = ready_.Take();
-  // Another thread takes the others, because a call may keep this one.
+  // Another thread takes the remaining events, because a call may keep this one.
   if (ready_.MustWake()) PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
   return next;
 }

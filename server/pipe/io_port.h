@@ -1,5 +1,5 @@
-// An I/O completion port and the threads that wait on it, which call a function when I/O has
-// completed. Independent of pipes, sockets and gRPC.
+// An I/O completion port and its threads. They wait for I/O to complete, and then call a function.
+// Independent of pipes, sockets and gRPC.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct IoOperation : OVERLAPPED {
   void Clear() { *static_cast<OVERLAPPED*>(this) = OVERLAPPED{}; }
 
   const Complete complete;
-  // The completion takes a turn of this tenant, which is only compared. Null stands for none.
+  // The tenant that pays for the completion with a turn: an address that is only compared, or null.
   const void* tenant = nullptr;
 };
 
@@ -41,8 +41,8 @@ class IoPort {
   size_t thread_count();
 
   enum class Completions {
-    kPendingOnly,  // I/O that completes at once is handled where it was started, not by the port.
-    kAlways,       // All I/O comes to the port, unless it fails at once.
+    kPendingOnly,  // I/O that completes synchronously is handled by the caller, not by the port.
+    kAlways,       // All I/O comes to the port, unless it fails synchronously.
   };
 
   // Sends completions of I/O on `handle` to this port. RESOURCE_EXHAUSTED if the system starts no
@@ -52,8 +52,8 @@ class IoPort {
   // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
   absl::Status Associate(HANDLE handle, Completions completions = Completions::kPendingOnly);
 
-  // Runs `work` on a thread of the port, when it is the turn of `tenant`. Returns false, and does
-  // nothing, if Windows has no memory for it.
+  // Runs `work` on a thread of the port, when it is the turn of `tenant`. Returns false, without
+  // running it, if Windows has no memory for it.
   bool Post(std::function<void()> work, const void* tenant = nullptr);
 
  private:
@@ -65,8 +65,8 @@ class IoPort {
 
   absl::Status StartThreads();
   void Run();
-  // Takes completions from Windows, and waits for one if none is left. Returns the completion whose
-  // turn it is. It has no operation if another thread has taken all.
+  // Takes completions from Windows, and waits for one if all are taken. Returns the completion that
+  // is next in turn. It has no operation if other threads have taken all.
   Completion Next(Pace* pace);
 
   const win32::UniqueHandle port_;

@@ -38,18 +38,19 @@ struct ObjectSecurity {
 uint32_t PipeRights(uint32_t rights);
 
 // Returns the rights that Windows checks against the DACL when a client opens a pipe.
-// FILE_CREATE_PIPE_INSTANCE is left out, although generic write contains it. So 0x12019b, generic
-// read and write without this right, lets a client open with both but not make a server.
-// https://github.com/dotnet/corefx/issues/28371 shows this: .NET's client (GENERIC_READ |
-// GENERIC_WRITE) connects to a pipe that grants PipeAccessRights.ReadWrite, and a second instance
-// is refused. ReactOS does it too (drivers/filesystems/npfs/create.c, NpCreateClientEnd:
-// `DesiredAccess & ~4`). No node has shown it yet (doubt 42 of server/host/doubts.md).
+// FILE_CREATE_PIPE_INSTANCE is not among them, although generic write contains it. So a DACL with
+// 0x12019b, generic read and write without this right, lets an account open the pipe for both, but
+// not serve it. https://github.com/dotnet/corefx/issues/28371 shows this: .NET's client
+// (GENERIC_READ | GENERIC_WRITE) connects to a pipe that grants PipeAccessRights.ReadWrite, and a
+// second instance is refused. ReactOS does it too (drivers/filesystems/npfs/create.c,
+// NpCreateClientEnd: `DesiredAccess & ~4`). No node has shown it yet (doubt 42 of
+// server/host/doubts.md).
 uint32_t ClientRights(uint32_t rights);
 
 // Returns `sddl` for a server that runs as `user`: the user may make further instances and, unless
 // the text names an owner, owns the pipe. Otherwise Windows would choose the owner: for SYSTEM it
-// is Administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object),
-// which pipes of a container's administrator have too.
+// is Administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object), as
+// for pipes of a container's administrator.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
 // Returns true if SYSTEM or Administrators owns the object. Then an administrator made it, because

@@ -30,13 +30,13 @@ ObjectSecurity With(AccessEntry entry) {
   return security;
 }
 
-TEST(ObjectSecurityTest, GenericRightsAreTakenApart) {
+TEST(ObjectSecurityTest, PipeRightsExpandsGenericRights) {
   EXPECT_EQ(PipeRights(kGenericAll), 0x1f01ffu);
   EXPECT_EQ(PipeRights(kGenericRead | kGenericWrite), 0x12019fu);
   EXPECT_EQ(PipeRights(0x12019b), 0x12019bu);
 }
 
-TEST(ObjectSecurityTest, TheOwnerIsSystemOrTheAdministrators) {
+TEST(ObjectSecurityTest, OwnedByAdministratorsAcceptsOnlySystemAndAdministrators) {
   EXPECT_TRUE(OwnedByAdministrators({.owner = kSystemSid}));
   EXPECT_TRUE(OwnedByAdministrators({.owner = kAdministratorsSid}));
   EXPECT_FALSE(OwnedByAdministrators({.owner = kUsersSid}));
@@ -44,7 +44,7 @@ TEST(ObjectSecurityTest, TheOwnerIsSystemOrTheAdministrators) {
   EXPECT_FALSE(OwnedByAdministrators({}));
 }
 
-TEST(ObjectSecurityTest, DaclsAreTheSameByWhatTheyMean) {
+TEST(ObjectSecurityTest, SameDaclComparesTheGrantedRights) {
   EXPECT_TRUE(SameDacl(kAsked, kKept));
   EXPECT_FALSE(SameDacl(kAsked, With({.rights = 0x120089, .sid = kEveryoneSid})));
   EXPECT_FALSE(SameDacl(With({.rights = 0x120089, .sid = kEveryoneSid}), kAsked));
@@ -65,7 +65,7 @@ TEST(ObjectSecurityTest, DaclsAreTheSameByWhatTheyMean) {
   EXPECT_FALSE(SameDacl(other, other));
 }
 
-TEST(ObjectSecurityTest, WhoElseMayServeThePipe) {
+TEST(ObjectSecurityTest, OnlyAdministratorsServeChecksTheRightToCreateInstances) {
   EXPECT_TRUE(OnlyAdministratorsServe(kKept));
   // The Go release's pipes have Windows' default DACL.
   EXPECT_TRUE(OnlyAdministratorsServe(With({.rights = 0x120089, .sid = kEveryoneSid})));
@@ -80,7 +80,7 @@ TEST(ObjectSecurityTest, WhoElseMayServeThePipe) {
   EXPECT_FALSE(OnlyAdministratorsServe({.owner = kSystemSid}));
 }
 
-TEST(ObjectSecurityTest, TheServersUserOwnsThePipeAndMayServeIt) {
+TEST(ObjectSecurityTest, SddlForServerMakesTheServersUserTheOwner) {
   EXPECT_EQ(SddlForServer("D:P(A;;GA;;;SY)", false, kSystemSid), "O:S-1-5-18D:P(A;;GA;;;SY)");
   EXPECT_EQ(SddlForServer("O:BAD:P(A;;GA;;;SY)", true, kSystemSid), "O:BAD:P(A;;GA;;;SY)");
   EXPECT_EQ(SddlForServer("D:P(A;;GA;;;SY)", false, kUserSid),
@@ -117,7 +117,7 @@ class PipeAccessTest : public testing::Test {
   std::unique_ptr<Npfs::Process> server_;
 };
 
-TEST_F(PipeAccessTest, ReleasedClientsOfAdministratorsAndSystemOpenIt) {
+TEST_F(PipeAccessTest, ReleasedClientsOfAdministratorsAndSystemCanOpenThePipe) {
   Make(kOurs, {kAdministratorsSid, kSystemSid});
   for (const Sids& sids : {kPodSids, Sids{kSystemSid}}) {
     // go-winio's DialPipe, the C++ client, and .NET with PipeDirection.InOut.
@@ -129,7 +129,7 @@ TEST_F(PipeAccessTest, ReleasedClientsOfAdministratorsAndSystemOpenIt) {
   EXPECT_FALSE(Opens({kUserSid}, kGenericRead));
 }
 
-TEST_F(PipeAccessTest, AnAdministratorNeitherServesItNorChangesWhoMay) {
+TEST_F(PipeAccessTest, AnAdministratorCanNeitherServeThePipeNorChangeItsDacl) {
   Make(kOurs, {kAdministratorsSid, kSystemSid});
   for (const uint32_t right : {kWriteDac, kWriteOwner, uint32_t{0x10000}}) {
     EXPECT_FALSE(Opens(kPodSids, kGenericRead | right)) << right;
@@ -142,7 +142,7 @@ TEST_F(PipeAccessTest, AnAdministratorNeitherServesItNorChangesWhoMay) {
 }
 
 // `--pipe-sddl` may name any owner.
-TEST_F(PipeAccessTest, OwningItIsNotEnoughToChangeWhoMayServeIt) {
+TEST_F(PipeAccessTest, AnOwnerCannotChangeThePipesDacl) {
   ObjectSecurity administrators = kOurs;
   administrators.owner = kAdministratorsSid;
   Make(administrators, {kAdministratorsSid, kSystemSid});
@@ -150,7 +150,7 @@ TEST_F(PipeAccessTest, OwningItIsNotEnoughToChangeWhoMayServeIt) {
   EXPECT_TRUE(Opens(kPodSids, kGenericRead | kGenericWrite));
 }
 
-TEST_F(PipeAccessTest, InConsoleModeTheUserAloneServesIt) {
+TEST_F(PipeAccessTest, InConsoleModeOnlyTheUserCanServeThePipe) {
   ObjectSecurity users = kOurs;
   users.owner = kUserSid;
   users.dacl.insert(users.dacl.begin(), {.rights = kGenericAll, .sid = kUserSid});

@@ -15,12 +15,12 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// The pause between attempts to open a pipe whose instances are all taken. The server keeps making
-// new ones; go-winio tries every 10 ms.
+// The pause between attempts to open a pipe while all its instances are taken. The server keeps
+// making new ones; go-winio tries every 10 ms.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-// Opens with generic read access, which includes READ_CONTROL for reading the pipe's owner
+// Opens with generic read access, because it includes READ_CONTROL for reading the pipe's owner
 // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
 win32::UniqueHandle OpenOnce(const std::wstring& path) {
   return win32::UniqueHandle(
@@ -68,7 +68,7 @@ absl::StatusOr<Security> Security::ForServer(const std::string& sddl) {
 
 bool Exists(const std::string& path) {
   if (OpenOnce(win32::Utf16(path)).valid()) return true;
-  // A pipe exists if all its instances are taken, or this process may not open it.
+  // With any other error the pipe exists: all instances are busy, or this process may not open it.
   const DWORD error = GetLastError();
   return error != ERROR_FILE_NOT_FOUND && error != ERROR_PATH_NOT_FOUND;
 }

@@ -27,7 +27,7 @@ class Security {
   // protected DACL (`D:P`), because without one, or with a null one, everyone could open the pipe
   // (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
   static absl::StatusOr<Security> Parse(const std::string& sddl);
-  // Parses SDDL for pipes of this process, which its user owns and may serve (SddlForServer()).
+  // Parses SDDL for pipes of this process. Its user owns them and may serve them (SddlForServer()).
   static absl::StatusOr<Security> ForServer(const std::string& sddl);
 
   SECURITY_ATTRIBUTES attributes() const {
@@ -98,7 +98,7 @@ class PipeStream final : public Stream {
 
   HANDLE handle() const { return handle_; }
 
-  // Says whose turns the operations take. REQUIRES: no operation is under way.
+  // Sets the tenant for the turns of the operations. REQUIRES: no operation is under way.
   void SetTenant(const void* tenant) { inward_.tenant = outward_.tenant = tenant; }
 
  private:

@@ -1,5 +1,5 @@
-// The calls on named pipes that decide which process serves a name, and when the name goes. Their
-// implementation only calls Windows; tests replace it by a model of Windows' pipes.
+// The calls on named pipes that decide which process serves a name and how long the name exists.
+// The implementation only calls Windows; tests replace it by a model of Windows' pipes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace csi_proxy::pipe {
 enum class Creation {
   kFirst,  // Fails with ERROR_ACCESS_DENIED if the pipe exists.
   kFurther,
-  kInheriting,  // A further one, by which the pipe's owner and DACL can be changed.
+  kInheriting,  // A further one, with the rights to change the pipe's owner and DACL.
 };
 
 // Named pipes as one process sees them. Failures have the Win32 code. Thread-safe.
@@ -22,8 +22,8 @@ class PipeCalls {
  public:
   virtual ~PipeCalls() = default;
 
-  // Makes an instance, which clients can open at once (CreateNamedPipeW). The first instance gives
-  // the pipe the owner and the DACL of ours(); an existing pipe keeps its own.
+  // Makes an instance for clients to open (CreateNamedPipeW). The first instance gives the pipe the
+  // owner and the DACL of ours(); an existing pipe keeps its own.
   virtual absl::StatusOr<void*> Create(const std::string& path, Creation creation) = 0;
   virtual const ObjectSecurity& ours() const = 0;
 

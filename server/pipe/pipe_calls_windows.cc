@@ -23,8 +23,8 @@ namespace {
 // The buffer of each direction: holds a call or its answer, so that no side waits for the other.
 constexpr DWORD kBufferBytes = 16 << 10;
 
-// Makes an instance as CreateNamedPipeW does, but with WRITE_OWNER, whose bit that function takes
-// for FILE_FLAG_FIRST_PIPE_INSTANCE.
+// Makes an instance as CreateNamedPipeW does, but with WRITE_OWNER. That function takes the same
+// bit for FILE_FLAG_FIRST_PIPE_INSTANCE.
 absl::StatusOr<void*> CreateInheriting(const std::string& path, void* descriptor) {
   std::wstring name = LR"(\??\)" + win32::Utf16(path).substr(4);
   UNICODE_STRING text;

@@ -17,8 +17,8 @@
 namespace csi_proxy::pipe {
 
 // Returns the server's first instance. FAILED_PRECONDITION if another process serves the pipe, or
-// the rest of an old pipe is not ours; the message says which. A name is inherited only if `alone`
-// is OK, which means that no other csi-proxy takes names at this time.
+// if the rest of an old pipe is not ours; the message says so. A name is inherited only if `alone`
+// is OK: no other csi-proxy takes names at this time.
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone);
 

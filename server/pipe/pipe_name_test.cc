@@ -87,7 +87,7 @@ class PipeNameTest : public testing::TestWithParam<size_t> {
 
 INSTANTIATE_TEST_SUITE_P(LeakedEnds, PipeNameTest, testing::Values(1, 100, 5000));
 
-TEST_P(PipeNameTest, AfterACrashTheNameIsInherited) {
+TEST_P(PipeNameTest, ANewServerInheritsTheNameAfterACrash) {
   Server first(npfs_);
   ASSERT_TRUE(first.Start().ok());
   Leak(&first);
@@ -104,7 +104,7 @@ TEST_P(PipeNameTest, AfterACrashTheNameIsInherited) {
   EXPECT_TRUE(absl::IsFailedPrecondition(third.Start()));
 }
 
-TEST_P(PipeNameTest, AfterAStopTheNameIsFree) {
+TEST_P(PipeNameTest, TheNameIsFreeAfterAStop) {
   Server first(npfs_);
   ASSERT_TRUE(first.Start().ok());
   Leak(&first);
@@ -116,7 +116,7 @@ TEST_P(PipeNameTest, AfterAStopTheNameIsFree) {
   ExpectServes(&second);
 }
 
-TEST_P(PipeNameTest, AnUpgradeAndItsRollbackBothStart) {
+TEST_P(PipeNameTest, AnUpgradedAndARolledBackServerCanTakeTheName) {
   Server old_one(npfs_);
   ASSERT_TRUE(old_one.Start().ok());
   Leak(&old_one);
@@ -166,17 +166,17 @@ class TakeNameTest : public testing::Test {
   std::vector<std::string> server_sids_ = {kAdministratorsSid, kSystemSid, kUserSid};
 };
 
-TEST_F(TakeNameTest, AFreeNameIsTakenByAFirstInstance) {
+TEST_F(TakeNameTest, AFreeNameIsTakenWithAFirstInstance) {
   EXPECT_TRUE(Take(absl::UnavailableError("no lock")).ok());
 }
 
-TEST_F(TakeNameTest, AServedNameIsRefusedAndItsServerTold) {
+TEST_F(TakeNameTest, TheErrorNamesTheProcessThatServesTheName) {
   Npfs::Process living(npfs_, kOurs, {.id = 4711});
   ASSERT_TRUE(living.Create(kTestPipe, Creation::kFirst).ok());
   ExpectRefused(Take(), "process 4711");
 }
 
-TEST_F(TakeNameTest, AServedNameIsRefusedWhenAllInstancesAreTaken) {
+TEST_F(TakeNameTest, AServedNameIsRefusedEvenIfAllInstancesAreBusy) {
   Npfs::Process living(npfs_, kOurs);
   ASSERT_TRUE(living.Create(kTestPipe, Creation::kFirst).ok());
   LeakyClients clients(npfs_);
@@ -184,13 +184,13 @@ TEST_F(TakeNameTest, AServedNameIsRefusedWhenAllInstancesAreTaken) {
   ExpectRefused(Take(), "is served already");
 }
 
-TEST_F(TakeNameTest, AServerThatLetsNobodyInServes) {
+TEST_F(TakeNameTest, AServerThatDeniesAllClientsCountsAsServing) {
   Npfs::Process living(npfs_, {.has_dacl = true}, {.sids = {kUserSid}});
   ASSERT_TRUE(living.Create(kTestPipe, Creation::kFirst).ok());
   ExpectRefused(Take(), "is served already");
 }
 
-TEST_F(TakeNameTest, AServerThatComesAfterTheFirstLookIsSeen) {
+TEST_F(TakeNameTest, AServerThatStartsAfterTheFirstCheckIsDetected) {
   Npfs::Process other(npfs_, kOurs);
   calls_.after_look = [&] { (void)other.Create(kTestPipe, Creation::kFirst); };
   ExpectRefused(TakeName(calls_, kTestPipe, absl::OkStatus()).status(), "is served already");
@@ -198,7 +198,7 @@ TEST_F(TakeNameTest, AServerThatComesAfterTheFirstLookIsSeen) {
 }
 
 // Two servers could both find that no process serves the name, and both inherit it.
-TEST_F(TakeNameTest, NothingIsInheritedUnlessAlone) {
+TEST_F(TakeNameTest, ANameIsInheritedOnlyUnderTheLock) {
   Npfs::Process crashed(npfs_, kOurs);
   LeftBy(&crashed);
   ExpectRefused(Take(absl::PermissionDeniedError("somebody has the lock")),
@@ -208,7 +208,7 @@ TEST_F(TakeNameTest, NothingIsInheritedUnlessAlone) {
   ExpectRefused(TakeName(second, kTestPipe, absl::OkStatus()).status(), "is served already");
 }
 
-TEST_F(TakeNameTest, TheLastClientMayLeaveMeanwhile) {
+TEST_F(TakeNameTest, TakeNameSucceedsIfTheLastClientLeavesDuringTheCall) {
   Npfs::Process crashed(npfs_, kOurs);
   ASSERT_TRUE(crashed.Create(kTestPipe, Creation::kFirst).ok());
   const auto client = npfs_->Open(kTestPipe, kPodSids);
@@ -223,14 +223,14 @@ TEST_F(TakeNameTest, TheLastClientMayLeaveMeanwhile) {
   EXPECT_EQ(npfs_->instances(kTestPipe), 1u);
 }
 
-TEST_F(TakeNameTest, ASquattersLeftoverIsRefused) {
+TEST_F(TakeNameTest, APipeLeftByAnotherUserIsRefused) {
   // Everyone may make instances of this pipe, so its owner could serve it too.
   Npfs::Process squatter(npfs_, {}, {.sids = {kUserSid}});
   LeftBy(&squatter);
   ExpectRefused(Take(), std::string("belongs to ") + kUserSid);
 }
 
-TEST_F(TakeNameTest, ASquattersLeftoverWithOurDaclIsRefused) {
+TEST_F(TakeNameTest, APipeLeftByAnotherUserWithOurDaclIsRefused) {
   ObjectSecurity pretended = kOurs;
   pretended.owner = kUserSid;
   Npfs::Process squatter(npfs_, pretended, {.sids = {kUserSid}});
@@ -239,14 +239,14 @@ TEST_F(TakeNameTest, ASquattersLeftoverWithOurDaclIsRefused) {
   ExpectRefused(Take(), std::string("belongs to ") + kUserSid);
 }
 
-TEST_F(TakeNameTest, ASquattersLeftoverThatKeepsUsOutIsRefused) {
+TEST_F(TakeNameTest, APipeLeftByAnotherUserThatDeniesUsIsRefused) {
   const ObjectSecurity closed{.has_dacl = true, .dacl = {{.rights = 0x1f01ff, .sid = kUserSid}}};
   Npfs::Process squatter(npfs_, closed, {.sids = {kUserSid}});
   LeftBy(&squatter);
   ExpectRefused(Take(), "no instance can be made of it");
 }
 
-TEST_F(TakeNameTest, ASquatterWhoComesBetweenIsRefused) {
+TEST_F(TakeNameTest, APipeThatAnotherUserMakesDuringTheCallIsRefused) {
   Npfs::Process crashed(npfs_, kOurs);
   ASSERT_TRUE(crashed.Create(kTestPipe, Creation::kFirst).ok());
   const auto client = npfs_->Open(kTestPipe, kPodSids);
@@ -264,20 +264,20 @@ TEST_F(TakeNameTest, ASquatterWhoComesBetweenIsRefused) {
   EXPECT_EQ(npfs_->instances(kTestPipe), 1u);
 }
 
-TEST_F(TakeNameTest, AnInstanceLimitIsTold) {
+TEST_F(TakeNameTest, TheErrorReportsThatNoInstanceCanBeMade) {
   Npfs::Process crashed(npfs_, kOurs);
   crashed.max_instances = 1;
   LeftBy(&crashed);
   ExpectRefused(Take(), "no instance can be made of it");
 }
 
-TEST_F(TakeNameTest, AnAdministratorsLeftoverThatOthersMayServeIsRefused) {
+TEST_F(TakeNameTest, AnAdministratorsPipeThatOtherAccountsMayServeIsRefused) {
   Npfs::Process open(npfs_, {});
   LeftBy(&open);
   ExpectRefused(Take(), "others than SYSTEM and the administrators may serve it");
 }
 
-TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurOwnerAndDacl) {
+TEST_F(TakeNameTest, APipeLeftByTheGoReleaseGetsOurOwnerAndDacl) {
   Npfs::Process go(npfs_, kGos);
   LeftBy(&go);
   LeakyClients clients(npfs_);
@@ -299,7 +299,7 @@ TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurOwnerAndDacl) {
 }
 
 // An administrator may have made the pipe, so clients would send nothing to it.
-TEST_F(TakeNameTest, ALeftoverWithOurDaclGetsOurOwner) {
+TEST_F(TakeNameTest, AnInheritedPipeWithOurDaclGetsOurOwner) {
   ObjectSecurity theirs = kOurs;
   theirs.owner = kAdministratorsSid;
   Npfs::Process administrators(npfs_, theirs);
@@ -310,7 +310,7 @@ TEST_F(TakeNameTest, ALeftoverWithOurDaclGetsOurOwner) {
 }
 
 // In console mode the user is an administrator, and another one or SYSTEM may have served before.
-TEST_F(TakeNameTest, AUserInheritsHisOwnLeftoverAndTheGoReleasesOnly) {
+TEST_F(TakeNameTest, AUserInheritsOnlyTheUsersOwnAndTheGoReleasesPipes) {
   ObjectSecurity users = kOurs;
   users.owner = kUserSid;
   users.dacl.push_back({.rights = 0x10000000, .sid = kUserSid});

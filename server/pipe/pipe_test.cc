@@ -100,7 +100,7 @@ Ends Connect(const std::string& path, absl::Duration reading_time = absl::Second
   return ends;
 }
 
-TEST(PipeSecurityTest, TakesAProtectedDaclAndNothingElse) {
+TEST(PipeSecurityTest, ParseAcceptsOnlyAProtectedDacl) {
   EXPECT_TRUE(Security::Parse("D:P(A;;GA;;;SY)(A;;GA;;;BA)").ok());
   EXPECT_TRUE(Security::Parse("D:P(A;;GA;;;SY)(A;;0x12019b;;;BU)").ok());
   for (const char* bad : {"", "nonsense", "D:(A;;GA;;;SY)", "O:SYG:SY", "D:P(A;;GA;;;nobody)"}) {
@@ -122,7 +122,7 @@ TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
   }
 }
 
-TEST(PipeTest, APipeThatIsNotThereIsNotFound) {
+TEST(PipeTest, AMissingPipeIsNotFound) {
   const std::string path = UniquePath();
   EXPECT_FALSE(Exists(path));
   const auto opened = Open(path, SteadyTime::Now() + absl::Seconds(1));
@@ -136,7 +136,7 @@ absl::Duration CpuTime() {
   return absl::Nanoseconds(100) * (int64_t{kernel.dwLowDateTime} + user.dwLowDateTime);
 }
 
-TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
+TEST(PipeTest, OpenWaitsForABusyPipeWithoutSpinning) {
   const std::string path = UniquePath();
   const win32::UniqueHandle only(*Calls()->Create(path, Creation::kFirst));
   const auto taker = Open(path, SteadyTime::InfinitePast());
@@ -158,7 +158,7 @@ TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
   later.join();
 }
 
-TEST(PipeTest, WhoAsksWhetherAPipeIsThereDoesNotStayConnected) {
+TEST(PipeTest, ExistsDoesNotStayConnected) {
   const std::string path = UniquePath();
   const win32::UniqueHandle only(*Calls()->Create(path, Creation::kFirst));
   EXPECT_TRUE(Exists(path));
@@ -167,7 +167,7 @@ TEST(PipeTest, WhoAsksWhetherAPipeIsThereDoesNotStayConnected) {
   EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_DATA});
 }
 
-TEST(PipeTest, CarriesBytesBothWays) {
+TEST(PipeTest, BytesArriveInBothDirections) {
   const Ends ends = Connect(UniquePath());
   std::string received;
   EXPECT_EQ(Write(*ends.client, "hello").error, DWORD{ERROR_SUCCESS});
@@ -178,7 +178,7 @@ TEST(PipeTest, CarriesBytesBothWays) {
   EXPECT_EQ(received, "there");
 }
 
-TEST(PipeTest, AReadTakesPartOfWhatIsThere) {
+TEST(PipeTest, AReadReturnsAtMostTheRequestedBytes) {
   const Ends ends = Connect(UniquePath());
   EXPECT_EQ(Write(*ends.client, "abcdef").error, DWORD{ERROR_SUCCESS});
   std::string received;
@@ -202,7 +202,7 @@ TEST(PipeTest, AWriteLargerThanTheBufferArrivesWhole) {
   EXPECT_EQ(total, large.size());
 }
 
-TEST(PipeTest, TheEndOfEitherSideIsAnErrorToTheOther) {
+TEST(PipeTest, TheEndOfOneSideIsAnErrorAtTheOther) {
   std::string received;
   Ends ends = Connect(UniquePath());
   ends.client.reset();
@@ -212,7 +212,7 @@ TEST(PipeTest, TheEndOfEitherSideIsAnErrorToTheOther) {
   EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_PIPE_NOT_CONNECTED});
 }
 
-TEST(PipeTest, WhatWasSentBeforeTheEndIsStillReceived) {
+TEST(PipeTest, BytesSentBeforeTheEndAreReceived) {
   Ends ends = Connect(UniquePath());
   EXPECT_EQ(Write(*ends.client, "last words").error, DWORD{ERROR_SUCCESS});
   ends.client.reset();
@@ -242,7 +242,7 @@ Ends LastWords(absl::Duration reading_time) {
   return ends;
 }
 
-TEST(PipeTest, TheLastWordsOfAServerAreStillRead) {
+TEST(PipeTest, TheServersLastBytesAreReadBeforeTheDisconnect) {
   const Ends ends = LastWords(absl::Seconds(30));
   absl::SleepFor(absl::Milliseconds(100));
   std::string received;
@@ -253,7 +253,7 @@ TEST(PipeTest, TheLastWordsOfAServerAreStillRead) {
   EXPECT_LT(SteadyTime::Now() - start, absl::Seconds(10));
 }
 
-TEST(PipeTest, AClientThatDoesNotReadIsDisconnectedInTheEnd) {
+TEST(PipeTest, AClientThatDoesNotReadIsDisconnectedAtTheDeadline) {
   const Ends ends = LastWords(absl::Milliseconds(200));
   absl::SleepFor(absl::Seconds(1));
   std::string received;
@@ -261,7 +261,7 @@ TEST(PipeTest, AClientThatDoesNotReadIsDisconnectedInTheEnd) {
   EXPECT_EQ(received, "");
 }
 
-TEST(PipeTest, ADisconnectEndsAReadAtOnce) {
+TEST(PipeTest, ADisconnectEndsAPendingRead) {
   const Ends ends = Connect(UniquePath());
   std::thread server([&] {
     absl::SleepFor(absl::Milliseconds(50));
@@ -274,7 +274,7 @@ TEST(PipeTest, ADisconnectEndsAReadAtOnce) {
 }
 
 // The Closer relies on this: a disconnect ends a flush that would never end.
-TEST(PipeCallsTest, AFlushLastsUntilTheClientReadsOrIsDisconnected) {
+TEST(PipeCallsTest, FlushReturnsWhenTheClientReadsOrIsDisconnected) {
   const std::shared_ptr<PipeCalls> calls = Calls();
   for (const bool reads : {true, false}) {
     const Ends ends = Connect(UniquePath());
@@ -296,7 +296,7 @@ TEST(PipeCallsTest, AFlushLastsUntilTheClientReadsOrIsDisconnected) {
   }
 }
 
-TEST(PipeCallsTest, LookSaysWhoServes) {
+TEST(PipeCallsTest, LookReturnsTheServersProcess) {
   const std::shared_ptr<PipeCalls> calls = Calls();
   const std::string path = UniquePath();
   EXPECT_TRUE(HasWin32Code(calls->Look(path).status(), ERROR_FILE_NOT_FOUND));
@@ -310,7 +310,7 @@ TEST(PipeCallsTest, LookSaysWhoServes) {
   calls->Close(*instance);
 }
 
-TEST(PipeCallsTest, APipeHasTheOwnerAndTheDaclThatWereAskedFor) {
+TEST(PipeCallsTest, APipeHasTheRequestedOwnerAndDacl) {
   const std::shared_ptr<PipeCalls> calls = Calls();
   const auto instance = calls->Create(UniquePath(), Creation::kInheriting);
   ASSERT_TRUE(instance.ok());
@@ -323,7 +323,7 @@ TEST(PipeCallsTest, APipeHasTheOwnerAndTheDaclThatWereAskedFor) {
   calls->Close(*instance);
 }
 
-TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServes) {
+TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServesClients) {
   const std::string path = UniquePath();
   const auto theirs = *NewPipeCalls(*Security::Parse("O:BAD:P(A;;GA;;;BA)(A;;GR;;;WD)"));
   const win32::UniqueHandle left(*theirs->Create(path, Creation::kFirst));
@@ -343,13 +343,13 @@ TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServes) {
   EXPECT_TRUE(first.ok() && second.ok());
 }
 
-TEST(PipeCallsTest, AnOwnerThatIsNamedStays) {
+TEST(PipeCallsTest, AnOwnerNamedInTheSddlIsKept) {
   const auto named = NewPipeCalls(*Security::ForServer("O:BAD:P(A;;GA;;;SY)"));
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ((*named)->ours().owner, kAdministratorsSid);
 }
 
-TEST(IoPortTest, WithoutThreadsNothingIsWatchedAndOneIsEnough) {
+TEST(IoPortTest, AssociateFailsWithoutAThreadAndSucceedsWithOne) {
   int left = 0;
   // Never destroyed, like every port.
   auto* const port = new IoPort([&](std::function<void()> work) -> absl::StatusOr<std::thread> {
@@ -367,7 +367,7 @@ TEST(IoPortTest, WithoutThreadsNothingIsWatchedAndOneIsEnough) {
   ran.WaitForNotification();
 }
 
-TEST(IoPortTest, ATenantWithManyCompletionsDelaysOnlyItself) {
+TEST(IoPortTest, ATenantsManyCompletionsDelayOnlyThatTenant) {
   ExpectTurns([](const void* tenant, std::function<void()> work) {
     ASSERT_TRUE(IoPort::Get().Post(std::move(work), tenant));
   });

@@ -29,7 +29,7 @@ class Stream {
   // Returns `pipe` or `socket`, for error texts.
   virtual const char* kind() const = 0;
 
-  // Begin an operation. If it ends at once, return true, set `result` and do not call `done`.
+  // Begin an operation. If it ends synchronously, return true, set `result` and do not call `done`.
   // Otherwise return false; `done` is called exactly once, on a thread of the IoPort. A cancelled
   // operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection otherwise.
   virtual bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) = 0;
@@ -69,7 +69,7 @@ class Stream {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Receives bytes from the client, after those the listener has read. Returns false to end the
+  // Receives further bytes from the client, after the listener's. Returns false to end the
   // connection. Cuts the bytes into `pieces`, because gRPC keeps a whole piece in memory as long as
   // it needs one byte of the piece.
   virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
@@ -77,12 +77,12 @@ class Watcher {
   virtual void Written(absl::string_view bytes) = 0;
 };
 
-// A client's connection, which a listener passes to Serve().
+// A client's connection, passed by a listener to Serve().
 struct Connection {
   std::shared_ptr<Stream> stream;
   // The bytes that the listener has read already.
   std::string received;
-  // A unique name, by which the listener finds the client.
+  // A unique name. The listener finds the client by it.
   std::string name;
   // May be null.
   std::unique_ptr<Watcher> watcher;

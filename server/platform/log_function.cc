@@ -12,7 +12,7 @@ namespace csi_proxy {
 
 void LogToStderr(Severity severity, const LogText& line) {
   constexpr const char* kLetters[] = {"I", "W", "E"};
-  // The process for the thread, as klog does.
+  // The process id in place of the thread id, as in klog.
   static const int64_t process = OwnProcess().process_id;
   std::cerr << absl::StrCat(
       kLetters[static_cast<size_t>(severity)],

@@ -22,14 +22,15 @@ class OwnFile {
 
   // Takes over a file that this process has just created, such as a socket by bind().
   static absl::StatusOr<OwnFile> Adopt(std::string path);
-  // Takes over the file that is open as `opened`, a descriptor or HANDLE, which stays the caller's.
+  // Takes over the file that is open as `opened`, a descriptor or HANDLE. The caller still owns
+  // `opened`.
   static absl::StatusOr<OwnFile> Adopt(std::string path, intptr_t opened);
 
-  // Returns true if the path still names this file, and false if it names another file or none.
-  // Returns an error if the path cannot be checked.
+  // Returns true if the path still names this file, and false if another file or no file has the
+  // path. Returns an error if the path cannot be checked.
   absl::StatusOr<bool> in_place() const;
 
-  // Removes the file. Returns OK without removing anything if the path names another file or none.
+  // Removes the file if the path still names it. Returns OK if it does not.
   absl::Status Remove() const;
 
  private:
@@ -47,8 +48,8 @@ class OwnFile {
 };
 
 // Removes an empty file without a second name, such as a file that an earlier process created by
-// OwnFile::Make(). Returns OK if the path names nothing, and FAILED_PRECONDITION if it names
-// anything else or if a directory of the path is a link.
+// OwnFile::Make(). Returns OK if nothing is at the path, and FAILED_PRECONDITION if anything else
+// is there or if a directory of the path is a link.
 absl::Status RemoveEmptyFile(const std::string& path);
 
 // Returns FAILED_PRECONDITION if a directory of the path is a link, and NOT_FOUND if one is

@@ -62,7 +62,7 @@ absl::StatusOr<OwnFile> OwnFile::Make(const std::string& path) {
   return Adopt(path, file.get());
 }
 
-// Opens nothing, because the process may have no descriptor left.
+// Does not open the file, because the process may have no descriptor left.
 absl::StatusOr<OwnFile> OwnFile::Adopt(std::string path) { return Adopt(std::move(path), -1); }
 
 absl::StatusOr<OwnFile> OwnFile::Adopt(std::string path, intptr_t opened) {

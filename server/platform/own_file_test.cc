@@ -75,7 +75,7 @@ class OwnFileTest : public testing::Test {
   const fs::path path_ = directory_ / "place" / "file";
 };
 
-TEST_F(OwnFileTest, MakesAndRemovesItsFile) {
+TEST_F(OwnFileTest, MakeCreatesTheFileAndRemoveDeletesIt) {
   const auto file = OwnFile::Make(path_.string());
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->in_place().value());
@@ -108,7 +108,7 @@ TEST_F(OwnFileTest, MakesAndRemovesItsFile) {
   EXPECT_TRUE(absl::IsNotFound(OwnFile::Make((directory_ / "none" / "file").string()).status()));
 }
 
-TEST_F(OwnFileTest, LeavesAlonePlantedBefore) {
+TEST_F(OwnFileTest, AnExistingEntryIsNotChanged) {
   for (const Obstacle& obstacle : Obstacles()) {
     std::error_code error;
     obstacle.plant(error);
@@ -120,7 +120,7 @@ TEST_F(OwnFileTest, LeavesAlonePlantedBefore) {
   }
 }
 
-TEST_F(OwnFileTest, LeavesAlonePlantedInItsPlace) {
+TEST_F(OwnFileTest, AnEntryThatReplacedTheFileIsNotChanged) {
   for (const Obstacle& obstacle : Obstacles()) {
     const auto file = OwnFile::Make(path_.string());
     ASSERT_TRUE(file.ok()) << file.status();
@@ -135,7 +135,7 @@ TEST_F(OwnFileTest, LeavesAlonePlantedInItsPlace) {
   }
 }
 
-TEST_F(OwnFileTest, FollowsNoLinkAbove) {
+TEST_F(OwnFileTest, LinksAboveTheFileAreNotFollowed) {
   std::error_code error;
   fs::create_directory_symlink(directory_ / "place", directory_ / "link", error);
   if (error) GTEST_SKIP() << "the system makes no links: " << error.message();

@@ -12,12 +12,12 @@ namespace csi_proxy {
 // Returns the process; without an image path if it has ended or cannot be opened.
 Peer PeerOfProcess(int64_t process_id);
 
-// Returns the start time of a process in units of the platform, which tells it from an earlier
-// process with the same id. Returns 0 when unknown.
+// Returns the start time of a process in units of the platform, to tell it from an earlier process
+// with the same id. Returns 0 when unknown.
 uint64_t StartOfProcess(int64_t process_id);
 
 // Returns the last component of `image_path`. Only this part is stable: the path of a container's
-// image names its layers, which change whenever its pod restarts.
+// image names its layers, and these change whenever its pod restarts.
 inline absl::string_view ImageName(absl::string_view image_path) {
   return image_path.substr(image_path.find_last_of("\\/") + 1);
 }

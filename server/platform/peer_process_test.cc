@@ -20,7 +20,7 @@
 namespace csi_proxy {
 namespace {
 
-TEST(PeerProcessTest, AProcessIsKnownByItsImageAndItsStart) {
+TEST(PeerProcessTest, AProcessIsIdentifiedByItsImageAndStartTime) {
   const Peer own = OwnProcess();
   EXPECT_THAT(own.image_path, testing::HasSubstr("platform_test"));
   const uint64_t start = StartOfProcess(own.process_id);
@@ -28,14 +28,14 @@ TEST(PeerProcessTest, AProcessIsKnownByItsImageAndItsStart) {
   EXPECT_EQ(StartOfProcess(own.process_id), start);
 }
 
-TEST(PeerProcessTest, ProcessesOfOneUserAndImageOrSessionAreOneTenant) {
+TEST(PeerProcessTest, AProcessAlwaysHasTheSameTenant) {
   const Peer own = OwnProcess();
   const std::string tenant = TenantOf(own);
   EXPECT_NE(tenant, "");
   EXPECT_EQ(TenantOf(own), tenant);
 }
 
-TEST(PeerProcessTest, OfAProcessThatIsNotThereNothingIsKnown) {
+TEST(PeerProcessTest, AMissingProcessHasNoImageAndNoTenant) {
   constexpr int64_t kNobody = 0x7ffffff0;
   EXPECT_EQ(PeerOfProcess(kNobody).image_path, "");
   EXPECT_EQ(StartOfProcess(kNobody), 0u);
@@ -43,7 +43,7 @@ TEST(PeerProcessTest, OfAProcessThatIsNotThereNothingIsKnown) {
 }
 
 #ifndef _WIN32
-TEST(PeerProcessTest, TheNameOfAnImageIsUtf8WhateverItsFileIsCalled) {
+TEST(PeerProcessTest, AnImagePathIsUtf8EvenIfTheFileNameIsNot) {
   const TemporaryDirectory directory;
   const std::string image = directory.path() + "/driver\xff\xc3";
   std::filesystem::copy_file("/bin/sleep", image);
@@ -64,7 +64,7 @@ TEST(PeerProcessTest, TheNameOfAnImageIsUtf8WhateverItsFileIsCalled) {
   waitpid(child, nullptr, 0);
 }
 
-TEST(PeerProcessTest, AChildThatRunsTheSameIsOfTheSameTenant) {
+TEST(PeerProcessTest, AChildWithTheSameImageIsOfTheSameTenant) {
   const pid_t child = fork();
   if (child == 0) {
     pause();

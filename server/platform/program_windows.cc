@@ -14,7 +14,7 @@ namespace csi_proxy {
 namespace {
 
 // The program's load configuration. scripts/cmake/load_config.py enters it into the header, because
-// GCC's linker does not. It makes Windows load the linked DLLs from System32; otherwise those that
+// GCC's linker does not. With it Windows loads the linked DLLs from System32; otherwise DLLs that
 // are not KnownDLLs are looked for in the program's folder first
 // (https://learn.microsoft.com/cpp/build/reference/dependentloadflag).
 struct LoadConfig {
@@ -50,7 +50,7 @@ void GuardProcess() {
   PROCESS_MITIGATION_EXTENSION_POINT_DISABLE_POLICY extensions{};
   extensions.DisableExtensionPoints = 1;
   SetProcessMitigationPolicy(ProcessExtensionPointDisablePolicy, &extensions, sizeof(extensions));
-  // Keep the heap, which may hold passwords, out of error reports
+  // Keep the heap out of error reports, because it may hold passwords
   // (https://learn.microsoft.com/windows/win32/api/werapi/nf-werapi-wersetflags).
   WerSetFlags(kNoHeap);
 }

@@ -1,7 +1,7 @@
 // The runtime of -fstack-protector-strong. GCC's libssp would take the guard from a cryptographic
-// provider, which loads DLLs; in csi_proxy.dll that would happen within DllMain, where it is
+// provider, and load its DLLs; in csi_proxy.dll that would happen within DllMain, where it is
 // forbidden (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). This one
-// mixes the sources that Visual C++'s does.
+// mixes the same sources as Visual C++'s.
 #include <windows.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@ extern "C" {
 uintptr_t __stack_chk_guard = 0;
 
 [[noreturn]] void __stack_chk_fail() {
-  // __fastfail, which mingw-w64 lacks. No handler of the process runs on the overwritten stack
+  // __fastfail; mingw-w64 lacks it. No handler of the process runs on the overwritten stack
   // (learn.microsoft.com/cpp/intrinsics/fastfail), like with /GS.
   asm volatile("int $0x29" : : "c"(FAST_FAIL_STACK_COOKIE_CHECK_FAILURE));
   __builtin_unreachable();

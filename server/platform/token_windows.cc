@@ -31,7 +31,7 @@ std::string SidText(void* sid) {
 
 absl::StatusOr<std::string> UserOfProcess(void* process) {
   ABSL_ASSIGN_OR_RETURN(const UniqueHandle token, OpenToken(TOKEN_QUERY, process));
-  // TOKEN_USER begins with a pointer to the SID, which follows the structure.
+  // TOKEN_USER begins with a pointer to the SID; the SID follows the structure.
   alignas(TOKEN_USER) std::array<char, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> user;
   DWORD size = user.size();
   if (!GetTokenInformation(token.get(), TokenUser, user.data(), size, &size)) {

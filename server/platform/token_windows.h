@@ -1,5 +1,5 @@
-// SIDs as text, and the tokens of processes. Must not include windows.h, whose macros would rename
-// later declarations.
+// SIDs as text, and the tokens of processes. Must not include windows.h, because its macros would
+// rename later declarations.
 #pragma once
 
 #include <string>

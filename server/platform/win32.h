@@ -1,5 +1,5 @@
 // What every Windows file needs of Win32: owned handles, text in UTF-16, error codes as statuses.
-// Must be included by *_windows.cc files only.
+// Only *_windows.cc files may include it.
 #pragma once
 
 #include <windows.h>

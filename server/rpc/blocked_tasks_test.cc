@@ -49,7 +49,7 @@ class BlockedTest : public FairExecutorTest {
   std::deque<Moving> tasks_;
 };
 
-TEST_F(BlockedTest, WaitersForALockHoldNoSlotAndHoldersGetOneAgain) {
+TEST_F(BlockedTest, TasksThatWaitForALockYieldTheirSlotAndGetItBack) {
   ResourceLocks locks;
   std::optional<ResourceLocks::Lock> held = *locks.Acquire(CallContext(), "disk/1");
   Countdown waited(3), ended(1);
@@ -70,7 +70,7 @@ TEST_F(BlockedTest, WaitersForALockHoldNoSlotAndHoldersGetOneAgain) {
   waited.Wait();
 }
 
-TEST_F(BlockedTest, ATaskThatFindsALockFreeKeepsItsSlot) {
+TEST_F(BlockedTest, ATaskThatNeedNotWaitForALockKeepsItsSlot) {
   ResourceLocks locks;
   Countdown locked(1);
   Executor executor({.max_threads = 1, .max_queued = 8, .max_blocked = 3});
@@ -87,7 +87,7 @@ TEST_F(BlockedTest, ATaskThatFindsALockFreeKeepsItsSlot) {
   ended.Wait();
 }
 
-TEST_F(BlockedTest, NoMoreThanTheLimitBegin) {
+TEST_F(BlockedTest, TheNumberOfBegunTasksIsLimited) {
   Executor executor({.max_threads = 2, .max_queued = 8, .max_blocked = 3});
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(Wait(executor, one_).ok());
   AwaitBlocked(5);
@@ -99,8 +99,8 @@ TEST_F(BlockedTest, NoMoreThanTheLimitBegin) {
   AwaitBlocked(6);
 }
 
-// The slots are taken by tasks that wait for tasks that want a slot back.
-TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
+// A task yields the only slot, and wants it back while another task of its client is queued.
+TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeItsClientsQueuedTasksStart) {
   Executor executor({.max_threads = 1, .max_queued = 8, .max_blocked = 1});
   Countdown waits(1), ended(2);
   absl::Notification event;
@@ -127,13 +127,13 @@ TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeOthersOfItsClientBegin) {
   EXPECT_EQ(order_, (std::vector<std::string>{"again", "new"}));
 }
 
-// A driver stages a hundred volumes at once.
-TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
+// A driver stages a hundred volumes simultaneously.
+TEST_F(BlockedTest, AHundredWaitingCallsOfATenantLeaveSlotsToOtherTenants) {
   {
     Executor executor(kDefault);
     for (int i = 0; i < 108; ++i) ASSERT_TRUE(Wait(executor, one_).ok());
     AwaitBlocked(108);
-    // The tenant has used its share of begun tasks, so one more task waits.
+    // The tenant has used its part of begun tasks, so one more task waits.
     Countdown ended(1);
     ASSERT_TRUE(Note(executor, one_, "", &ended).ok());
     EXPECT_EQ(executor.queued(), 1u);
@@ -148,7 +148,7 @@ TEST_F(BlockedTest, AHundredCallsOfATenantWaitAtOnceAndLeaveSlotsToOthers) {
   }
 }
 
-// Two executors with one slot each. In all, a tenant may have two waiting calls beyond the slots.
+// Two executors with one slot each. Over both, a tenant may have two waiting calls more than slots.
 TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
   const Executor::Limits limits{
       .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};
@@ -161,7 +161,7 @@ TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
     AwaitBlocked(begun);
   }
   EXPECT_EQ(one.queued(), 1u);
-  // The call that has the slot of its executor does not count.
+  // The call that holds its executor's slot does not count.
   ASSERT_TRUE(Wait(other, there).ok());
   AwaitBlocked(4);
   ASSERT_TRUE(Wait(other, there).ok());
@@ -174,7 +174,7 @@ TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
   while (tenant->blocked_calls > 0) std::this_thread::yield();
 }
 
-TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
+TEST_F(BlockedTest, AllTasksOfManyConcurrentTenantsRunWithinTheLimits) {
   constexpr int kTenants = 4, kTasks = 3000;
   std::atomic<int> ran = 0, refused = 0, running = 0, most = 0, begun = 0, most_begun = 0;
   std::atomic<int> most_own = 0;
@@ -242,7 +242,7 @@ TEST_F(BlockedTest, ManyTenantsAtOnceAndAllIsRun) {
   EXPECT_LE(most_begun, 6 + 4);
 }
 
-// A system that starts no more than `left` threads.
+// A system that starts only `left` more threads.
 class FewThreadsTest : public BlockedTest {
  protected:
   ThreadStarter Few(int left) {
@@ -255,7 +255,7 @@ class FewThreadsTest : public BlockedTest {
   std::atomic<int> left_ = 0;
 };
 
-TEST_F(FewThreadsTest, WithoutAnyThreadACallIsRefusedUntilThereIsOne) {
+TEST_F(FewThreadsTest, CallsAreRefusedUntilAThreadCanBeStarted) {
   Countdown ended(1);
   Executor executor(kDefault, Few(0));
   EXPECT_EQ(Note(executor, one_, "refused", &ended),
@@ -266,7 +266,7 @@ TEST_F(FewThreadsTest, WithoutAnyThreadACallIsRefusedUntilThereIsOne) {
   EXPECT_EQ(order_, std::vector<std::string>{"runs"});
 }
 
-TEST_F(FewThreadsTest, WithSomeThreadsTheRestWaitsForThem) {
+TEST_F(FewThreadsTest, TasksWaitForTheThreadsThatCouldBeStarted) {
   Countdown ended(5);
   Executor executor(kDefault, Few(1));
   ASSERT_TRUE(Block(executor, one_).ok());
@@ -275,7 +275,18 @@ TEST_F(FewThreadsTest, WithSomeThreadsTheRestWaitsForThem) {
   ended.Wait();
 }
 
-TEST_F(FewThreadsTest, WhoWaitsForTheCallersThreadIsRunThere) {
+TEST_F(FewThreadsTest, AWaitingTaskRunsOnceTheSystemStartsThreadsAgain) {
+  Countdown ended(1);
+  Executor executor(kDefault, Few(1));
+  ASSERT_TRUE(Block(executor, one_).ok());
+  ASSERT_TRUE(Note(executor, two_, "", &ended).ok());
+  left_ = 2;
+  ASSERT_TRUE(Block(executor, three_).ok());
+  ended.Wait();
+  gate_.Notify();
+}
+
+TEST_F(FewThreadsTest, QueuedTasksRunOnTheCallersThreadIfThereIsNoOther) {
   Executor executor({.max_threads = 1, .max_queued = 4}, Few(0));
   Countdown ended(2);
   Moving here;
@@ -290,7 +301,7 @@ TEST_F(FewThreadsTest, WhoWaitsForTheCallersThreadIsRunThere) {
 }  // namespace
 namespace {
 
-TEST_F(FairExecutorTest, TheLastSlotsAreReservedForTenantsThatHaveNone) {
+TEST_F(FairExecutorTest, TheLastSlotsAreReservedForTenantsWithoutASlot) {
   absl::Notification third_ends;
   Executor executor(kDefault);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(Block(executor, one_).ok());
@@ -300,7 +311,7 @@ TEST_F(FairExecutorTest, TheLastSlotsAreReservedForTenantsThatHaveNone) {
   ASSERT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
   AwaitRunning(16);
   EXPECT_EQ(executor.queued(), 26u);
-  // Now no slot is left. The next free one must go to the newcomer, not to a tenant that has slots.
+  // Now no slot is left. The next free slot must go to the newcomer, because it has no slot yet.
   Countdown ended(1);
   ASSERT_TRUE(Note(executor, std::make_shared<TenantQueue>(), "newcomer", &ended).ok());
   third_ends.Notify();
@@ -310,7 +321,7 @@ TEST_F(FairExecutorTest, TheLastSlotsAreReservedForTenantsThatHaveNone) {
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, TheLastQueuePlacesAreReservedForTenantsThatHaveNone) {
+TEST_F(FairExecutorTest, TheLastQueuePlacesAreReservedForTenantsWithoutOne) {
   Executor executor({.max_threads = 1, .max_queued = 16, .client_share = 75});
   ASSERT_TRUE(Block(executor, std::make_shared<TenantQueue>()).ok());
   bool client_is_at_limit = false;

@@ -24,8 +24,8 @@ using transport::Http2Violation;
 using transport::kHttp2ViolationNames;
 using transport::kHttp2Violations;
 
-// The processes that share one client's limits: the processes of a container, as far as TenantOf()
-// of platform/peer_process.h can tell.
+// The processes that share one client's limits: those of one container, as far as TenantOf() of
+// platform/peer_process.h can tell.
 struct Tenant {
   Tenant() {
     for (TenantQueue& queue : queues) queue.CountBlocked(&blocked_calls);
@@ -39,8 +39,8 @@ struct Tenant {
   std::atomic<size_t> request_bytes = 0;
   // The connections to all pipes. Guarded by the ConnectionTable.
   size_t connections = 0;
-  // What all of the tenant's processes hold: four times what one of them may, and the room for long
-  // messages of one. It has no other part of an account.
+  // Limits what all processes of the tenant hold to four times what one process may hold, plus the
+  // room for long messages of one process. The tenant does not use the account's other limits.
   Http2Account memory{Http2Limits{.held_bytes = 4 * Http2Limits().held_bytes}};
 };
 
@@ -54,14 +54,14 @@ struct Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Counts a call that was refused because its client had used its share. Thread-safe.
+  // Counts a call that was refused because its client had used its part. Thread-safe.
   void CountRefusedCall() { http2.CountRefusedCall(Http2Time::clock::now()); }
   // Returns true if the client is barred (Http2Limits). Thread-safe.
   bool barred() const { return http2.barred(Http2Time::clock::now()); }
 
-  // The most bytes of requests that a tenant may have under way or in executors' queues. Each
-  // group's queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred
-  // bytes, and the longest 200 KB.
+  // The limit for a tenant's requests under way or in executors' queues, in bytes. Each group's
+  // queue has places for 384 calls of up to 256 KiB; honest requests have a few hundred bytes, at
+  // most 200 KB.
   static constexpr size_t kMaxRequestBytes = 8 << 20;
   // Charges `bytes` and returns true, or returns false at the limit. After true the caller must
   // call GiveBack(bytes). Thread-safe.
@@ -77,17 +77,16 @@ struct Client {
 
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
-  // The number of times that the client asked for more than its share, by Limit.
+  // The number of times that the client asked for more than its part, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
-  // The pipes to which the client has a main connection (ServerLimits). Guarded by the
-  // ConnectionTable.
+  // The pipes with a main connection of the client (ServerLimits). Guarded by the ConnectionTable.
   std::set<size_t> pipes_with_main;
   // The account that all connections of the client pay from.
   Http2Account http2;
 
  private:
-  // Returns the limits of the peer's account. They never bar unknown processes, because these share
-  // one account, and one process would bar all the others.
+  // Returns the limits of the peer's account. Unknown processes share one account, so these limits
+  // never bar it: one process would bar all the other unknown ones.
   static Http2Limits LimitsOf(const Peer& peer) {
     Http2Limits limits;
     if (peer.process_id == 0) limits.bar = absl::ZeroDuration();

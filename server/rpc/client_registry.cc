@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kRemembered = 64;
 
-// Erases the entry unless a newer object has taken the key already.
+// Erases the entry, unless a newer object already has the key.
 template <typename Map>
 void ForgetExpired(Map* map, const typename Map::key_type& key) {
   const auto found = map->find(key);
@@ -45,7 +45,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   };
   const MutexLock lock(state_->mutex);
   std::weak_ptr<Client>& known = state_->clients[key];
-  // Another thread may have made the client since the first look.
+  // Another thread may have made the client since the first look-up.
   if (auto client = known.lock()) return client;
   std::shared_ptr<Tenant> with = state_->tenants[peer.tenant].lock();
   if (with == nullptr) state_->tenants[peer.tenant] = with = std::make_shared<Tenant>();

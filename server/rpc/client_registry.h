@@ -15,20 +15,19 @@ namespace csi_proxy::rpc {
 
 // Thread-safe. Clients may outlive the registry. Copies share one state.
 //
-// A client is a process, and a tenant the processes that TenantOf() cannot distinguish. Windows has
-// no documented call that tells which container another process runs in: the container's silo is a
-// job object, and QueryInformationJobObject wants a handle of that job
+// A client is a process, and a tenant the processes that TenantOf() cannot distinguish. Windows
+// documents no call that returns the container of another process: the container's silo is a job
+// object, and QueryInformationJobObject needs a handle of that job
 // (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
 class ClientRegistry {
  public:
-  // Returns the client for a process. A new process that reuses an ended one's number is another
-  // client.
+  // Returns the client for a process. A new process with an ended one's number is another client.
   std::shared_ptr<Client> Get(int64_t process_id);
   // Returns the client for the process that started at `start` (StartOfProcess()).
   std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);
 
   // Keeps a client that misbehaved, so that its account outlives the connection that was ended.
-  // Lets go of the client when 64 others have misbehaved after it.
+  // Releases the client when 64 other clients have misbehaved after it.
   void Remember(std::shared_ptr<Client> client);
 
   // Returns the number of clients.

@@ -10,7 +10,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-TEST(ClientRegistryTest, AProcessIsOneClientWhileItHasAnything) {
+TEST(ClientRegistryTest, AProcessIsOneClientWhileItIsReferenced) {
   ClientRegistry registry;
   const int64_t own = OwnProcess().process_id;
   auto client = registry.Get(own);
@@ -22,17 +22,17 @@ TEST(ClientRegistryTest, AProcessIsOneClientWhileItHasAnything) {
   EXPECT_EQ(registry.size(), 0u);
 }
 
-TEST(ClientRegistryTest, ANumberThatIsUsedAgainIsAnotherClient) {
+TEST(ClientRegistryTest, AReusedProcessNumberIsAnotherClient) {
   ClientRegistry registry;
   const auto first = registry.Get(4242, 1);
   EXPECT_NE(registry.Get(4242, 2), first);
   EXPECT_EQ(registry.Get(4242, 1), first);
 }
 
-TEST(ClientRegistryTest, ProcessesThatCannotBeToldApartAreOneTenant) {
+TEST(ClientRegistryTest, UnidentifiedProcessesAreOneTenant) {
   ClientRegistry registry;
   auto own = registry.Get(OwnProcess().process_id);
-  // These processes do not exist, so the system says nothing about them.
+  // These processes do not exist, so the system has no information about them.
   auto first = registry.Get(0x7ffffff0, 1), second = registry.Get(0x7ffffff4, 1);
   ASSERT_NE(own->tenant, nullptr);
   EXPECT_NE(own->tenant, first->tenant);
@@ -45,7 +45,7 @@ TEST(ClientRegistryTest, ProcessesThatCannotBeToldApartAreOneTenant) {
   EXPECT_NE(registry.Get(0x7ffffff0, 1)->tenant, nullptr);
 }
 
-TEST(ClientRegistryTest, ProcessesOfATenantShareTheBytesOfTheirRequests) {
+TEST(ClientRegistryTest, ProcessesOfATenantShareItsLimitOfRequestBytes) {
   const auto tenant = std::make_shared<Tenant>();
   Client first(Peer{.process_id = 1, .image_path = ""}, tenant);
   Client second(Peer{.process_id = 2, .image_path = ""}, tenant);
@@ -57,14 +57,14 @@ TEST(ClientRegistryTest, ProcessesOfATenantShareTheBytesOfTheirRequests) {
   EXPECT_TRUE(second.TakeBytes(1));
 }
 
-TEST(ClientRegistryTest, ClientsMayOutliveIt) {
+TEST(ClientRegistryTest, ClientsMayOutliveTheRegistry) {
   auto registry = std::make_unique<ClientRegistry>();
   const auto client = registry->Get(4242, 1);
   registry.reset();
   EXPECT_EQ(client->peer.process_id, 4242);
 }
 
-TEST(ClientRegistryTest, WhoMisbehavedIsNotForgotten) {
+TEST(ClientRegistryTest, TheRegistryRemembersUpTo64MisbehavingClients) {
   ClientRegistry registry;
   ClientRegistry copy = registry;
   for (int64_t process = 1; process <= 65; ++process) {
@@ -75,7 +75,7 @@ TEST(ClientRegistryTest, WhoMisbehavedIsNotForgotten) {
   EXPECT_EQ(registry.size(), 64u);
 }
 
-TEST(ClientRegistryTest, ProcessesOfATenantShareItsMemoryAlone) {
+TEST(ClientRegistryTest, ProcessesOfATenantShareHeldBytesAndRoomsButNotCallCounts) {
   ClientRegistry registry;
   const auto first = registry.Get(OwnProcess().process_id, 1);
   const auto second = registry.Get(OwnProcess().process_id, 2);
@@ -95,7 +95,7 @@ TEST(ClientRegistryTest, ProcessesOfATenantShareItsMemoryAlone) {
   EXPECT_TRUE(first->http2.Hold(1));
 }
 
-TEST(ClientRegistryTest, ManyThreadsSeeOneClient) {
+TEST(ClientRegistryTest, ManyThreadsGetTheSameClient) {
   ClientRegistry registry;
   const auto kept = registry.Get(1, 1);
   std::vector<std::thread> threads;

@@ -77,6 +77,7 @@ bool ConnectionTable::TryAdmit(ConnectionBeforePreface* connection,
       ++counters_.dropped_for_room;
       return false;
     }
+    if (tenant_is_full || is_full_everywhere) *limited = connection->client;
   }
   Line& line = Take(connection->pipe, client);
   ++counters_.silent;
@@ -118,7 +119,10 @@ std::shared_ptr<Client> ConnectionTable::EvictFromLargest(std::vector<Line*> can
 std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
                                                    ConnectionBeforePreface** displaced) {
   if (!line.silent.empty()) {
-    *displaced = line.silent.front();
+    // A process that dials fast must not end what another process of its tenant has just dialled.
+    const auto own = std::ranges::find_if(
+        line.silent, [incoming](const auto* silent) { return silent->client.get() == incoming; });
+    *displaced = own != line.silent.end() ? *own : line.silent.front();
     Unlist(*displaced);
     ++counters_.dropped_for_room;
     return (*displaced)->client;
@@ -128,7 +132,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
     line.used.splice(line.used.end(), line.fresh, line.fresh.begin());
   }
   ServedConnection* idle = line.fresh.empty() ? nullptr : line.fresh.front();
-  // A connection that was used since the last look moves to the end of the list and is spared once.
+  // A connection that was used since the last check moves to the list's end and is spared once.
   for (size_t looks = 2 * line.used.size(); idle == nullptr && looks > 0; --looks) {
     ServedConnection* const next = line.used.front();
     if (!next->TakeUsed() && !next->busy()) idle = next;
@@ -138,7 +142,7 @@ std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
   ++counters_.ended_for_room;
   const bool unused = idle->list_ == &line.fresh;
   Unlist(idle);
-  if (unused && idle->client().get() == incoming) {
+  if (unused && incoming != nullptr && idle->client()->tenant == incoming->tenant) {
     incoming->http2.CountDiscarded(Http2Time::clock::now());
   }
   idle->end_.hang_up();
@@ -172,7 +176,7 @@ void ConnectionTable::Unlist(ConnectionBeforePreface* connection) {
   Give(connection->pipe, client);
 }
 
-// Stops counting the connection at once, although it may take a moment to end.
+// Stops counting the connection immediately, although it may take a moment to end.
 void ConnectionTable::Unlist(ServedConnection* connection) {
   if (connection->list_ == nullptr) return;
   connection->list_->erase(connection->place_);
@@ -224,7 +228,7 @@ void ConnectionTable::Serve(const std::shared_ptr<ServedConnection>& connection,
 }
 
 void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
-  ServedConnection::End end;  // destroyed without the lock, with what it owns
+  ServedConnection::End end;  // destroyed without the lock, with its captures
   const MutexLock lock(mutex_);
   Unlist(connection.get());
   --counters_.live;

@@ -1,5 +1,10 @@
-// Keeps the connections of a listener, silent and served, by client, and decides whether one more
-// may be admitted. The listeners of all platforms share this.
+// Keeps the connections of a listener by client, and decides whether one more may be admitted. The
+// listeners of all platforms share this.
+//
+// A connection is  from                  to
+// silent           Admit()               Promote(), at its preface; Drop() or an eviction
+// live             Promote()             End()
+// served           Serve(), while live   End(), or an eviction: the table no longer counts it
 #pragma once
 
 #include <array>
@@ -27,35 +32,36 @@ namespace csi_proxy::rpc {
 struct ListenerLimits {
   // The time that a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
-  // The most open connections of a pipe. At the limit a new connection evicts one of the tenant
-  // with most connections: a silent connection, else one that has never made a call, else one
-  // without a recent call. If calls are under way on all of them, the new connection is closed.
+  // The maximum of open connections of a pipe. At the limit a new connection evicts one of the
+  // tenant with most connections: a silent connection, else one that has never made a call, else
+  // one without a recent call. If calls are under way on all of them, the new connection is closed.
   size_t max_connections = 1024;
-  // The percentage of tenant_part.h. A new connection beyond it evicts another of its tenant.
+  // The percentage for tenant_part.h. A new connection beyond the tenant's part evicts another
+  // connection of the tenant.
   size_t client_share = 75;
-  // The most connections of a tenant to all pipes together. A new connection beyond it evicts
-  // another of its tenant. A listener may lower this limit.
+  // The maximum of connections of a tenant to all pipes together. A new connection beyond it evicts
+  // another connection of the tenant. A listener may lower this limit.
   size_t max_connections_of_tenant = 2048;
-  // A connection without calls for this time is closed; clients redial by themselves.
+  // A connection without calls for this time is closed; clients redial with their next call.
   absl::Duration idle_timeout = absl::Hours(1);
 };
 
 // Counts since the start, over all pipes.
 struct ListenerCounters {
   uint64_t accepted = 0;
-  uint64_t adopted = 0;          // sent the preface and went to a server
+  uint64_t adopted = 0;          // sent the preface, see Promote()
   uint64_t dropped_silent = 0;   // closed at the preface deadline
-  uint64_t dropped_garbage = 0;  // closed for other first bytes
+  uint64_t dropped_garbage = 0;  // closed because the first bytes were not the preface
   // New or silent connections, closed at a limit of ListenerLimits or for lack of descriptors.
   uint64_t dropped_for_room = 0;
   uint64_t dropped_barred = 0;  // new, closed because the client is barred (Http2Limits)
-  uint64_t ended_for_room = 0;  // served but idle, and ended for lack of room
+  uint64_t ended_for_room = 0;  // served, without a call, and evicted
   // Served connections that were ended for their frames, by Http2Violation.
   std::array<uint64_t, kHttp2Violations> violations{};
-  size_t silent = 0;  // open now, before the preface
-  size_t live = 0;    // open now, with a server
+  size_t silent = 0;  // open now
+  size_t live = 0;    // open now
 
-  // Returns the counts since the start under the names of the metrics.
+  // Returns the counts since the start with the names of the metrics.
   std::vector<std::pair<std::string, uint64_t>> Outcomes() const;
 };
 
@@ -64,22 +70,22 @@ struct ConnectionBeforePreface {
   size_t pipe = 0;  // its index
   // The client of the connection; never null.
   std::shared_ptr<Client> client;
-  // Set by the table: whether the connection is listed, and where.
+  // Set by the table: true if the connection is listed, and its place in the lists.
   bool listed = false;
   SteadyTime deadline{};
   std::list<ConnectionBeforePreface*>::iterator place{};
   std::list<ConnectionBeforePreface*>::iterator place_at_client{};
 };
 
-// A connection that has sent its preface and is served, and the calls that came over it.
-// Thread-safe.
+// A connection that has sent its preface and is served, and its calls. Thread-safe.
 class ServedConnection {
  public:
   // How the table ends the connection.
   struct End {
-    // Ends the connection at once. Called under the table's lock, which it must not take.
+    // Ends the connection immediately. Called under the table's lock; must not take that lock.
     std::function<void()> hang_up;
-    // Ends the connection after the calls under way; if `only_if_idle`, only without such calls.
+    // Ends the connection after the calls under way. If `only_if_idle`, does not end a connection
+    // with calls under way.
     std::function<void(bool only_if_idle)> go_away;
   };
 
@@ -99,15 +105,15 @@ class ServedConnection {
     calls_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // Returns true for the client's one connection to the pipe that may have more calls under way
-  // than its others (ServerLimits).
+  // Returns true for the client's one main connection to the pipe. It may have more calls under way
+  // than the client's further connections (ServerLimits).
   bool is_main() const { return is_main_; }
 
   // Returns true if a call is under way.
   bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
   // Returns true if a call has begun since the last TakeUsed().
   bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
-  // Returns the end of the last call, or of the handshake.
+  // Returns the end of the last call, or of the handshake if no call has ended.
   Http2Time last_used() const { return last_used_.load(std::memory_order_relaxed); }
 
  private:
@@ -129,52 +135,52 @@ class ServedConnection {
 //
 // At a limit, the table evicts a connection without a call under way. It chooses the tenant with
 // most connections, so that a tenant with few is admitted. Of that tenant's connections it chooses
-// a silent one, else the one that has been idle longest. The eviction does no harm: the evicted
-// client redials with its next call; grpc-go since 1.41 does not redial earlier
-// (https://github.com/grpc/grpc-go/pull/4613). The table closes idle connections only for lack of
-// room, so that a driver that connects at its start and calls much later need not redial
-// repeatedly.
+// a silent one, of the same process if there is one, else the one that has been idle longest. The
+// eviction does no harm: the evicted client redials with its next call. Since 1.41 grpc-go does not
+// redial earlier (https://github.com/grpc/grpc-go/pull/4613). The table does not evict idle
+// connections while there is room, so that a driver that connects at its start and calls much later
+// need not redial.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
   using Counter = uint64_t ListenerCounters::*;
 
-  // Reports clients at their limit to `observers`, which are not owned.
+  // Reports clients at their limit to `observers`. These are not owned.
   explicit ConnectionTable(ListenerLimits limits, std::vector<CallObserver*> observers = {})
       : limits_(limits), observers_(std::move(observers)) {}
 
-  // Lists a new connection until its preface is due. May evict another connection: a served one is
-  // hung up; a silent one is unlisted and returned in `*displaced`, for the caller to close.
-  // Returns false, without listing, if there is no room.
+  // Lists a new connection as silent until its preface is due. May evict another connection: hangs
+  // up a served one; unlists a silent one and returns it in `*displaced`, for the caller to close.
+  // Returns false, without listing, if the client is barred or there is no room.
   bool Admit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced);
 
-  // Frees a descriptor: evicts a connection of the client that has most on any pipe. Sets
+  // Frees a descriptor: evicts a connection of the tenant that has most on any pipe. Sets
   // `*displaced` as Admit() does. Returns false if calls are under way on all connections.
   bool Evict(ConnectionBeforePreface** displaced);
 
   // Unlists a connection that is closed or about to be. REQUIRES: the connection is listed.
   void Drop(ConnectionBeforePreface* connection, Counter counter = nullptr);
 
-  // Unlists and returns one connection whose preface is overdue; null if there is none.
+  // Unlists and returns one connection with an overdue preface; null if there is none.
   ConnectionBeforePreface* DropOverdue(SteadyTime now);
 
-  // Returns the time at which the next preface is overdue.
+  // Returns the time at which the next preface becomes overdue.
   SteadyTime next_deadline() const;
 
-  // Counts a connection that has sent its preface as live, until End(). It cannot be evicted before
+  // Makes a connection live, after its preface and until End(). The table cannot evict it before
   // Serve(). REQUIRES: the connection is listed.
   std::shared_ptr<ServedConnection> Promote(ConnectionBeforePreface* connection);
   // Lists a live connection as served.
   void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);
   // Unlists a served connection that has ended.
   void End(const std::shared_ptr<ServedConnection>& connection);
-  // Ends the connections without a call for limits.idle_timeout. Returns the time to look again.
+  // Ends connections without a call for limits.idle_timeout. Returns the time of the next check.
   SteadyTime EndIdle(SteadyTime now);
   // Ends all served connections after their calls.
   void GoAway();
-  // Ends all served connections at once.
+  // Ends all served connections immediately.
   void HangUp();
-  // Returns true if no connection is live any more by `deadline`.
+  // Waits until no connection is live. Returns false if one still is at `deadline`.
   bool AwaitNoneLive(SteadyTime deadline);
 
   void Count(Counter counter);
@@ -187,7 +193,7 @@ class ConnectionTable {
   struct Line {
     size_t connections = 0;
     std::list<ConnectionBeforePreface*> silent;
-    std::list<ServedConnection*> fresh;  // have made no call when last looked at
+    std::list<ServedConnection*> fresh;  // had made no call at the last check
     std::list<ServedConnection*> used;
   };
   struct Pipe {
@@ -198,11 +204,11 @@ class ConnectionTable {
   Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Line& LineOf(size_t pipe, const Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lists the connection or returns false. Sets `*limited` to the client that was at its limit: the
-  // one that made room, or the one that was refused.
+  // client of the evicted connection, or of the refused one.
   bool TryAdmit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced,
                 std::shared_ptr<Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Evicts a connection of `line` for one of `incoming` and returns its client; null if none can
-  // go.
+  // Evicts a connection of `line` for one of `incoming` and returns the evicted client. Returns
+  // null if calls are under way on all connections of `line`.
   std::shared_ptr<Client> EvictFrom(Line& line, Client* incoming,
                                     ConnectionBeforePreface** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -212,7 +218,7 @@ class ConnectionTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ConnectionBeforePreface* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Calls go_away() of the connections for which `chosen` returns true, without the lock.
+  // Without the lock, calls go_away() of the connections that `chosen` accepts.
   void GoAwayIf(bool only_if_idle, const std::function<bool(const ServedConnection&)>& chosen)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Line& Take(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

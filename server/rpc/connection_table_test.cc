@@ -24,7 +24,7 @@ class ConnectionTableTest : public testing::Test {
  protected:
   using Served = std::shared_ptr<ServedConnection>;
 
-  // Makes a connection, which is not listed yet.
+  // Makes a connection that is not listed yet.
   ConnectionBeforePreface* New(const std::shared_ptr<Client>& client, size_t pipe = 0) {
     ConnectionBeforePreface& connection = connections_.emplace_back();
     connection.pipe = pipe;
@@ -43,7 +43,7 @@ class ConnectionTableTest : public testing::Test {
     EXPECT_EQ(displaced, nullptr);
     return !admitted;
   }
-  // Serves a connection; its name is added to hung_up_ if it must make room.
+  // Serves a connection. Its eviction adds `name` to hung_up_.
   Served Serve(const std::shared_ptr<Client>& client, const std::string& name, size_t pipe = 0) {
     ConnectionBeforePreface* const connection = New(client, pipe);
     EXPECT_EQ(Admit(connection), nullptr) << name;
@@ -71,7 +71,7 @@ class ConnectionTableTest : public testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(ConnectionTableTest, AtTheLimitTheOldestSilentOneOfThePipeIsDisplaced) {
+TEST_F(ConnectionTableTest, AtTheLimitThePipesOldestSilentConnectionIsEvicted) {
   ConnectionBeforePreface* const elsewhere = New(one_, 1);
   ConnectionBeforePreface* const first = New(one_);
   EXPECT_EQ(Admit(elsewhere), nullptr);
@@ -84,19 +84,19 @@ TEST_F(ConnectionTableTest, AtTheLimitTheOldestSilentOneOfThePipeIsDisplaced) {
   EXPECT_EQ(table_->counters().dropped_for_room, 1u);
 }
 
-TEST_F(ConnectionTableTest, WhoIsBarredIsNotLetIn) {
+TEST_F(ConnectionTableTest, ABarredClientIsRefused) {
   for (int i = 0; i <= 2048; ++i) one_->CountRefusedCall();
   EXPECT_TRUE(Refused(New(one_)));
   EXPECT_EQ(table_->counters().dropped_barred, 1u);
   EXPECT_EQ(table_->counters().dropped_for_room, 0u);
   EXPECT_EQ(Admit(New(two_)), nullptr);
-  // The client of unknown processes is never barred, because it stands for several processes.
+  // The client of unknown processes is never barred, because several processes share it.
   const std::shared_ptr<Client> unknown = NewClient(0);
   for (int i = 0; i <= 2048; ++i) unknown->CountRefusedCall();
   EXPECT_EQ(Admit(New(unknown)), nullptr);
 }
 
-TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
+TEST_F(ConnectionTableTest, AClientThatConnectsEndlesslyWithoutCallsIsBarred) {
   int dialled = 0;
   const auto dial = [&](const std::shared_ptr<Client>& client, bool calls) {
     const Served served = Serve(client, absl::StrCat(++dialled));
@@ -104,7 +104,7 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
     served->BeginCall();
     served->EndCall();
   };
-  // A driver that opens a connection for each call and closes none.
+  // A driver opens a connection for each call and never closes it.
   for (int i = 0; i < 1100; ++i) dial(one_, true);
   EXPECT_FALSE(one_->barred());
   for (int i = 0; i < 1000; ++i) dial(two_, false);
@@ -114,7 +114,7 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   EXPECT_TRUE(Refused(New(two_)));
 }
 
-TEST_F(ConnectionTableTest, ConnectionsWithACallUnderWayAreNotEnded) {
+TEST_F(ConnectionTableTest, ConnectionsWithARunningCallAreNotEvicted) {
   Serve(one_, "a")->BeginCall();
   const Served second = Serve(one_, "b");
   second->BeginCall();
@@ -126,7 +126,7 @@ TEST_F(ConnectionTableTest, ConnectionsWithACallUnderWayAreNotEnded) {
   EXPECT_EQ(table_->counters().ended_for_room, 1u);
 }
 
-TEST_F(ConnectionTableTest, SilentOnesGoFirstThenThoseWithoutACallThenTheLongestIdle) {
+TEST_F(ConnectionTableTest, EvictionOrderIsSilentThenNeverUsedThenLongestIdle) {
   Limit(4, 100);
   std::vector<Served> served;
   for (const char* name : {"a", "b", "c"}) served.push_back(Serve(one_, name));
@@ -137,7 +137,7 @@ TEST_F(ConnectionTableTest, SilentOnesGoFirstThenThoseWithoutACallThenTheLongest
   ConnectionBeforePreface* const silent = New(one_);
   Admit(silent);
   EXPECT_EQ(Admit(New(two_)), silent);
-  // The client that has most makes room, not the one that comes.
+  // The client with most connections loses one, not the client that dials.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"c"}) << "it has never made a call";
   served[0]->BeginCall();
@@ -146,7 +146,7 @@ TEST_F(ConnectionTableTest, SilentOnesGoFirstThenThoseWithoutACallThenTheLongest
   EXPECT_EQ(hung_up_, (Names{"c", "b"})) << "the other one has made a call since";
 }
 
-TEST_F(ConnectionTableTest, TheClientThatHasMostMakesRoom) {
+TEST_F(ConnectionTableTest, TheClientWithTheMostConnectionsLosesOne) {
   Limit(8, 100);
   const auto silent_of_two = New(two_);
   Admit(silent_of_two);
@@ -157,38 +157,38 @@ TEST_F(ConnectionTableTest, TheClientThatHasMostMakesRoom) {
   EXPECT_TRUE(silent_of_two->listed);
 }
 
-TEST_F(ConnectionTableTest, OfABusyClientNobodyIsTakenButTheNextMakesRoom) {
+TEST_F(ConnectionTableTest, InPlaceOfABusyClientTheNextClientLosesAConnection) {
   Limit(5, 100);
   for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("busy", i))->BeginCall();
   for (int i = 0; i < 2; ++i) Serve(two_, absl::StrCat("idle", i));
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"idle0"});
-  // No other client makes room for one that has as many: its own connection goes.
+  // No other client has more connections than two_, so it loses its own.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, (Names{"idle0", "idle1"}));
 }
 
-TEST_F(ConnectionTableTest, BeyondItsShareAClientMakesRoomItself) {
+TEST_F(ConnectionTableTest, AClientBeyondItsShareLosesItsOwnConnection) {
   Limit(8, 75);
   for (int i = 0; i < 6; ++i) Serve(one_, absl::StrCat(i));
   ConnectionBeforePreface* const newest = New(one_);
   EXPECT_EQ(Admit(newest), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
   EXPECT_EQ(Admit(New(one_)), newest) << "the silent one goes first";
-  // Other clients get the places beyond the share of one_ without an eviction.
+  // Other clients get the places beyond the part of one_ without an eviction.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"0"});
 }
 
-TEST_F(ConnectionTableTest, BeyondItsShareABusyClientIsRefused) {
+TEST_F(ConnectionTableTest, ABusyClientBeyondItsShareIsRefused) {
   Limit(4, 75);
   for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat(i))->BeginCall();
   EXPECT_TRUE(Refused(New(one_)));
   EXPECT_EQ(Admit(New(two_)), nullptr);
 }
 
-TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
+TEST_F(ConnectionTableTest, ATenantOfManyProcessesLosesConnectionsToAnotherTenant) {
   Limit(16, 75);
   const auto tenant = std::make_shared<Tenant>();
   std::vector<std::shared_ptr<Client>> greedy;
@@ -209,7 +209,50 @@ TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");
 }
 
-TEST_F(ConnectionTableTest, ConnectionsOfATenantAreLimitedOverAllPipes) {
+class TwoProcessesTest : public ConnectionTableTest, public CallObserver {
+ protected:
+  void OnDone(const MethodInfo&, const CallContext&, const absl::Status&, absl::Duration) override {
+  }
+  void OnLimit(const Peer& peer, rpc::Limit, uint64_t) override { at_limit_ = peer.process_id; }
+
+  TwoProcessesTest() {
+    table_.emplace(ListenerLimits{.max_connections = 4, .client_share = 50},
+                   std::vector<CallObserver*>{this});
+  }
+
+  const std::shared_ptr<Tenant> tenant_ = std::make_shared<Tenant>();
+  const std::shared_ptr<Client> slow_ = std::make_shared<Client>(
+                                    Peer{.process_id = 10, .image_path = ""}, tenant_),
+                                fast_ = std::make_shared<Client>(
+                                    Peer{.process_id = 11, .image_path = ""}, tenant_);
+  int64_t at_limit_ = 0;
+};
+
+TEST_F(TwoProcessesTest, AProcessLosesItsOwnSilentConnectionFirst) {
+  ConnectionBeforePreface* const slow = New(slow_);
+  ConnectionBeforePreface* const fast = New(fast_);
+  Admit(slow);
+  Admit(fast);
+  EXPECT_EQ(Admit(New(fast_)), fast);
+  EXPECT_TRUE(slow->listed);
+}
+
+TEST_F(TwoProcessesTest, TheProcessThatDialsIsAtTheLimit) {
+  Admit(New(slow_));
+  Admit(New(slow_));
+  EXPECT_NE(Admit(New(fast_)), nullptr);
+  EXPECT_EQ(at_limit_, 11);
+}
+
+TEST_F(TwoProcessesTest, ProcessesThatEvictEachOtherAreBarred) {
+  for (int i = 0; i < 2200; ++i) {
+    if (fast_->barred()) break;
+    Serve(i % 2 == 0 ? slow_ : fast_, "");
+  }
+  EXPECT_TRUE(fast_->barred());
+}
+
+TEST_F(ConnectionTableTest, ATenantsConnectionsAreLimitedOverAllPipes) {
   table_.emplace(
       ListenerLimits{.max_connections = 3, .client_share = 100, .max_connections_of_tenant = 4});
   const auto tenant = std::make_shared<Tenant>();
@@ -227,7 +270,7 @@ TEST_F(ConnectionTableTest, ConnectionsOfATenantAreLimitedOverAllPipes) {
   EXPECT_EQ(tenant->connections, 4u);
 }
 
-TEST_F(ConnectionTableTest, AConnectionThatIsBeingEndedDoesNotCount) {
+TEST_F(ConnectionTableTest, AConnectionThatIsEndingDoesNotCount) {
   Limit(4, 75);
   std::vector<Served> served;
   for (int i = 0; i < 3; ++i) served.push_back(Serve(one_, absl::StrCat(i)));
@@ -241,7 +284,7 @@ TEST_F(ConnectionTableTest, AConnectionThatIsBeingEndedDoesNotCount) {
   EXPECT_EQ(hung_up_, Names{"0"});
 }
 
-TEST_F(ConnectionTableTest, ForDescriptorsTheClientWithMostOnAnyPipeMakesRoom) {
+TEST_F(ConnectionTableTest, EvictEndsAConnectionOfTheClientWithTheMostOnAnyPipe) {
   Limit(100, 75);
   ConnectionBeforePreface* displaced = nullptr;
   EXPECT_FALSE(table_->Evict(&displaced));
@@ -256,7 +299,7 @@ TEST_F(ConnectionTableTest, ForDescriptorsTheClientWithMostOnAnyPipeMakesRoom) {
   EXPECT_EQ(displaced, silent);
 }
 
-TEST_F(ConnectionTableTest, TheOverdueAreDroppedTheOldestFirst) {
+TEST_F(ConnectionTableTest, OverdueConnectionsAreDroppedOldestFirst) {
   EXPECT_EQ(table_->next_deadline(), SteadyTime::InfiniteFuture());
   ConnectionBeforePreface* const first = New(one_);
   ConnectionBeforePreface* const elsewhere = New(two_, 1);
@@ -271,7 +314,7 @@ TEST_F(ConnectionTableTest, TheOverdueAreDroppedTheOldestFirst) {
   EXPECT_EQ(table_->counters().silent, 0u);
 }
 
-TEST_F(ConnectionTableTest, AConnectionWithoutACallForTheIdleTimeGoesAway) {
+TEST_F(ConnectionTableTest, AConnectionIdleBeyondTheTimeoutIsSentGoAway) {
   table_.emplace(ListenerLimits{.idle_timeout = absl::Milliseconds(20)});
   Serve(one_, "idle");
   const Served busy = Serve(one_, "busy");
@@ -290,7 +333,7 @@ TEST_F(ConnectionTableTest, AConnectionWithoutACallForTheIdleTimeGoesAway) {
   EXPECT_EQ(idle_, (Names{"idle", "idle"})) << "the other one has just ended a call";
 }
 
-TEST_F(ConnectionTableTest, AStopTellsTheServedAndWaitsForTheirEnd) {
+TEST_F(ConnectionTableTest, AStopSendsGoAwayAndWaitsForServedConnections) {
   Limit(8, 100);
   Admit(New(one_));
   const Served served = Serve(one_, "a");
@@ -304,14 +347,14 @@ TEST_F(ConnectionTableTest, AStopTellsTheServedAndWaitsForTheirEnd) {
   EXPECT_EQ(gone_, Names{"a"});
 }
 
-TEST_F(ConnectionTableTest, HangUpReachesTheServedAlone) {
+TEST_F(ConnectionTableTest, HangUpEndsOnlyServedConnections) {
   Admit(New(one_));
   Serve(one_, "a");
   table_->HangUp();
   EXPECT_EQ(hung_up_, Names{"a"});
 }
 
-TEST_F(ConnectionTableTest, AClientHasOneMainConnectionToEachPipe) {
+TEST_F(ConnectionTableTest, EachClientHasOneMainConnectionPerPipe) {
   Limit(8, 100);
   const auto client = NewClient(1), other = NewClient(2);
   const Served first = Serve(client, "1"), further = Serve(client, "2");

@@ -22,15 +22,15 @@ namespace {
 
 using google::protobuf::MessageLite;
 
-// A call ends at most this long before its client's deadline, so that the error, which names what
-// the call waited for, reaches the client in time.
+// A call ends at most this long before its client's deadline, so that the error reaches the client
+// in time and can say what the call waited for.
 constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 
 // A method of a service.
 struct Method {
   const UnaryMethod* const method;
-  // True if the method's last call waited for WMI or a server. The next one must not run on a
-  // thread that reads, because the connections of all clients share those threads.
+  // True if the method's last call waited for WMI or a server. Its next call must not run on a
+  // reading thread, because the connections of all clients share these threads.
   mutable std::atomic<bool> waited = false;
 };
 
@@ -52,7 +52,7 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
     remote_.served->BeginCall();
   }
 
-  // Runs or queues the call, or answers it at once if the queue is full.
+  // Runs or queues the call, or answers it immediately if the queue is full.
   void Start() {
     if (!remote_.connection->Register(remote_.request.call, this)) {
       return Answer(absl::CancelledError("the client does not wait any more"));
@@ -70,7 +70,7 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
     std::shared_ptr<TenantQueue> queue(client.tenant, &client.tenant->queues[deps_.executor_index]);
     if (TryRunInline(queue)) return;
     bool client_is_at_limit;
-    // The call may be over before Submit() returns, because it runs on another thread.
+    // The call may be over before Submit() returns, because another thread runs it.
     const absl::Status queued = deps_.executor->Submit(this, std::move(queue), &client_is_at_limit);
     if (queued.ok()) return;
     if (client_is_at_limit) {
@@ -85,19 +85,18 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
     if (info_.has_secrets) Wipe(remote_.request.message);
     remote_.served->client()->GiveBack(bytes_taken_);
     remote_.served->EndCall();
-    // Last, because a stop releases what calls use once the last call has left.
+    // Must be last: after the last Leave() a stop releases the objects that calls use.
     if (entered_) deps_.gate->Leave();
   }
 
-  // Refuses the call because its client has used its share.
+  // Refuses the call because its client has used its part.
   void RefuseForShare(const absl::Status& status) {
     ReportLimit(deps_.observers, *remote_.served->client(), Limit::kCalls);
     remote_.served->client()->CountRefusedCall();
     Answer(status);
   }
 
-  // Runs the call on this thread, which reads, and returns true; or returns false if the call must
-  // be queued.
+  // Runs the call on this reading thread and returns true, or returns false if it must be queued.
   bool TryRunInline(std::shared_ptr<TenantQueue> queue) {
     if (!remote_.may_block || !info_.reads || method_.waited.load(std::memory_order_relaxed) ||
         !deps_.inline_calls->TryBegin()) {
@@ -145,7 +144,8 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
   const ServedCall call_;
   std::string response_;
   bool entered_ = false;
-  // The executor uses the call after it has run.
+  // True while TryRunInline() runs the call: the executor still uses it, so Answer() must not
+  // delete it.
   bool is_inline_ = false;
 };
 

@@ -1,4 +1,4 @@
-// A released version as a service that remote clients call.
+// A released version as a service for remote clients.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct RemoteCall {
   std::shared_ptr<transport::Connection> connection;
   std::shared_ptr<ServedConnection> served;
   transport::Request request;
-  // The call may run on this thread although it may block.
+  // If true, the call may run on this thread although it may block.
   bool may_block = false;
 };
 
@@ -26,8 +26,8 @@ class RemoteService {
  public:
   virtual ~RemoteService() = default;
   virtual bool Has(absl::string_view path) const = 0;
-  // Begins a call of a method that the service has. Answers it now or later. Called on a thread
-  // that reads connections. REQUIRES: the service lives until the call's connection is released.
+  // Begins a call of one of the service's methods. Answers it now or later. Called on a thread that
+  // reads connections. REQUIRES: the service lives until the call's connection is released.
   virtual void Begin(RemoteCall call) = 0;
 };
 

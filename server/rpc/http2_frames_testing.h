@@ -1,4 +1,4 @@
-// HTTP/2 frames (RFC 9113, section 4.1) as tests send them.
+// HTTP/2 frames (RFC 9113, section 4.1) for tests to send.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Accepts connections on the product's pipes and lets through those that speak HTTP/2.
+// Accepts connections on the product's pipes and serves the clients that speak HTTP/2.
 //
-// The listener owns a connection until the client has sent the HTTP/2 preface, and closes it at a
-// deadline or if its first bytes are something else: legacy clients open a connection only to see
-// that the pipe exists, and abandon it.
+// The listener owns a connection until the client has sent the HTTP/2 preface. It closes the
+// connection at a deadline, or if its first bytes are not the preface: legacy clients open a
+// connection only to see that the pipe exists, and abandon it.
 #pragma once
 
 #include <memory>
@@ -24,17 +24,16 @@ namespace csi_proxy::rpc {
 
 class PipeServer;
 
-// Thread-safe but for Listen(), Stop() and CloseLive(), each of which must be called once, in this
-// order.
+// Thread-safe but for Listen(), Stop() and CloseLive(): each must be called once, in this order.
 class Listener {
  public:
   virtual ~Listener() = default;
 
   // Makes a pipe for each server, all or none, and begins to accept. Returns FAILED_PRECONDITION if
-  // another process serves them.
+  // another process serves one of the pipes.
   virtual absl::Status Listen(std::vector<std::shared_ptr<const PipeServer>> servers) = 0;
 
-  // Removes the pipes and closes the silent connections. Served connections live on.
+  // Removes the pipes and closes connections without a preface. Served connections stay open.
   virtual void Stop() = 0;
 
   // Ends the served connections, and waits until they have ended. Their clients see a broken
@@ -50,38 +49,38 @@ class Listener {
       : connections_(std::make_shared<ConnectionTable>(limits, std::move(observers))) {}
 
   // Serves a connection that has sent its preface. `promoted` is the table's record of it, and
-  // `received` what was read from it.
+  // `received` the bytes that were read from it.
   void Serve(std::shared_ptr<const PipeServer> server, std::shared_ptr<ServedConnection> promoted,
              std::shared_ptr<transport::Stream> stream, absl::string_view received);
 
-  // Shared with the connections, which may outlive the listener.
+  // Shared with the connections, because they may outlive the listener.
   const std::shared_ptr<ConnectionTable> connections_;
   ClientRegistry clients_;
 };
 
 // The place of the pipes, and the accounts that may open them.
 struct PipePlace {
-  // The directory of the sockets; not on Windows.
+  // The directory of the sockets. Unused on Windows.
   std::string socket_dir;
-  // The pipes' security descriptor in SDDL; only on Windows. By default the system and
-  // administrators open the pipes, and the system alone serves them and changes their rights: the
-  // right of administrators and of any further group is 0x12019b rather than generic write, which
-  // contains FILE_CREATE_PIPE_INSTANCE
-  // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights); the
-  // entry of OW leaves a pipe's owner only the right to read its descriptor. The user of this
-  // process is added, as owner and with all rights (pipe::SddlForServer).
+  // The pipes' security descriptor in SDDL, on Windows only. By default the system and
+  // administrators open the pipes; the system alone serves them and changes their rights.
+  // Administrators and any further group get 0x12019b rather than generic write, because generic
+  // write contains FILE_CREATE_PIPE_INSTANCE
+  // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). The
+  // entry of OW leaves a pipe's owner only the right to read its descriptor. pipe::SddlForServer()
+  // adds the user of this process, as owner and with all rights.
   std::string sddl = "D:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)";
 };
 
 // Returns the listener of the platform.
 //
-// POSIX: Unix sockets `<directory>/<name>.sock`, mode 0600. The directory is made (0700) if its
-// parent exists; it must not be a symbolic link, must belong to this user and be writable by no
-// other, and is locked against a second server while this one lives.
+// POSIX: Unix sockets `<directory>/<name>.sock`, mode 0600. Makes the directory (0700) if its
+// parent exists. The directory must not be a symbolic link, must belong to this user and must not
+// be writable by another user. It is locked against a second server while this one lives.
 //
 // Windows: named pipes `\\.\pipe\<name>`, open to local processes only.
 //
-// Reports clients at their limit of connections to `observers`, which must outlive all connections.
+// Reports clients at their limit of connections to `observers`. These must outlive all connections.
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
                                       std::vector<CallObserver*> observers = {});
 

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST_F(ListenerTest, KnowsTheProcessBehindACall) {
+TEST_F(ListenerTest, TheListenerIdentifiesTheProcessOfACall) {
   Start({});
   RawClient client = Dial();
   ASSERT_TRUE(client.Send(kHttp2Preface));
@@ -36,7 +36,7 @@ TEST_F(ListenerTest, APrefaceMayArriveByteByByte) {
   BeginCall(client);
 }
 
-TEST_F(ListenerTest, GarbageEndsAConnectionAtOnce) {
+TEST_F(ListenerTest, GarbageInsteadOfThePrefaceEndsTheConnection) {
   Start({.preface_timeout = absl::Hours(1)});
   RawClient client = Dial();
   ASSERT_TRUE(client.Send("GET / HTTP/1.1\r\n\r\n"));
@@ -45,7 +45,7 @@ TEST_F(ListenerTest, GarbageEndsAConnectionAtOnce) {
   EXPECT_EQ(counters().adopted, 0u);
 }
 
-TEST_F(ListenerTest, ASilentConnectionAndHalfAPrefaceEndAtTheDeadline) {
+TEST_F(ListenerTest, ConnectionsWithoutAWholePrefaceEndAtTheDeadline) {
   Start({.preface_timeout = absl::Milliseconds(200)});
   RawClient silent = Dial();
   RawClient half = Dial();
@@ -56,7 +56,7 @@ TEST_F(ListenerTest, ASilentConnectionAndHalfAPrefaceEndAtTheDeadline) {
   EXPECT_EQ(counters().silent, 0u);
 }
 
-TEST_F(ListenerTest, AConnectionEndsFromEitherSide) {
+TEST_F(ListenerTest, EitherSideCanEndAConnection) {
   Start({});
   RawClient by_client = Dial();
   ASSERT_TRUE(by_client.Send(kHttp2Preface));
@@ -82,7 +82,7 @@ TEST_F(ListenerTest, AConnectionThatBreaksTheProtocolIsEndedAndCounted) {
   EXPECT_EQ(counters().violations[static_cast<size_t>(Http2Violation::kPush)], 1u);
 }
 
-TEST_F(ListenerTest, AConnectionWithoutACallForTheIdleTimeIsEnded) {
+TEST_F(ListenerTest, AConnectionIdleBeyondTheTimeoutIsEnded) {
   Start({.idle_timeout = absl::Milliseconds(100)});
   RawClient client = Dial();
   ASSERT_TRUE(client.Send(kHttp2Preface));
@@ -91,7 +91,7 @@ TEST_F(ListenerTest, AConnectionWithoutACallForTheIdleTimeIsEnded) {
   EXPECT_TRUE(Eventually([&] { return counters().adopted == 1 && counters().live == 0; }));
 }
 
-TEST_F(ListenerTest, AtTheLimitTheOldestSilentConnectionMakesRoom) {
+TEST_F(ListenerTest, AtTheLimitTheOldestSilentConnectionIsEvicted) {
   Start({.preface_timeout = absl::Hours(1), .max_connections = 2, .client_share = 100});
   RawClient first = Dial();
   ASSERT_TRUE(Eventually([&] { return counters().silent == 1; }));
@@ -104,7 +104,7 @@ TEST_F(ListenerTest, AtTheLimitTheOldestSilentConnectionMakesRoom) {
   EXPECT_EQ(counters().dropped_for_room, 1u);
 }
 
-TEST_F(ListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
+TEST_F(ListenerTest, AtTheLimitAConnectionWithoutACallIsEvicted) {
   Start({.max_connections = 2, .client_share = 100});
   RawClient first = Dial();
   ASSERT_TRUE(first.Send(kHttp2Preface));
@@ -117,7 +117,7 @@ TEST_F(ListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   EXPECT_EQ(counters().ended_for_room, 1u);
   ASSERT_TRUE(third.Send(kHttp2Preface));
   BeginCall(third);
-  // Calls are under way on all, so the new connection is closed.
+  // Calls are under way on all connections, so the new connection is closed.
   RawClient fourth = Dial();
   EXPECT_TRUE(fourth.Ended());
   EXPECT_EQ(counters().dropped_for_room, 1u);

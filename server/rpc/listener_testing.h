@@ -1,4 +1,4 @@
-// A listener over a service that keeps its calls, and raw clients of it, for tests.
+// For tests: a listener with a service that keeps its calls, and raw clients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@
 
 namespace csi_proxy::rpc {
 
-// A client's end, of a socket or a pipe. Defined by the platform.
+// A client's end of a socket or a pipe. Defined by the platform.
 class RawClient {
  public:
-  // Connects, and tries again while all instances are taken.
+  // Connects. Retries while all instances are in use.
   RawClient(const PipePlace& place, const std::string& name);
   ~RawClient();
   RawClient(RawClient&& other) noexcept;
@@ -30,9 +30,8 @@ class RawClient {
 
   bool connected() const;
   bool Send(absl::string_view bytes);
-  // Reads until the server ends the connection, and appends the bytes to `*received` if that is not
-  // null. Returns false if it has only been silent for five seconds; on
-  // Windows waits without a limit.
+  // Reads until the server ends the connection. Appends the bytes to `*received` if it is not null.
+  // Returns false if the server is silent for five seconds; on Windows waits without a limit.
   bool Ended(std::string* received = nullptr);
   void Close();
 
@@ -44,7 +43,7 @@ class RawClient {
 PipePlace TestPlace();
 std::string TestPipeName();
 
-// Keeps the calls that it gets.
+// Keeps the calls that it receives.
 class Keeper final : public RemoteService {
  public:
   bool Has(absl::string_view path) const override { return path == "/keep"; }
@@ -90,7 +89,7 @@ class ListenerTest : public testing::Test {
   RawClient Dial() { return RawClient(place_, name_); }
   ListenerCounters counters() { return listener_->connections().counters(); }
 
-  // Begins a call, which the keeper keeps, on a connection that has sent its preface.
+  // Begins a call on a connection that has sent its preface. The keeper keeps the call.
   void BeginCall(RawClient& client) {
     const size_t before = keeper_->calls();
     const std::string headers = Literal(":method", "POST") + Literal(":path", "/keep") +
@@ -100,7 +99,7 @@ class ListenerTest : public testing::Test {
     ASSERT_TRUE(Eventually([&] { return keeper_->calls() == before + 1; }));
   }
 
-  // Returns true if `condition` comes true within ten seconds.
+  // Returns true if `condition` becomes true within ten seconds.
   template <typename Condition>
   static bool Eventually(Condition condition) {
     for (int i = 0; i < 2000; ++i) {

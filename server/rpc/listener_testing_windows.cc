@@ -29,7 +29,8 @@ bool RawClient::Send(absl::string_view bytes) {
                    nullptr) &&
          written == bytes.size();
 }
-// An end that is only closed would keep the pipe's name for as long as this client lives.
+// Returns true only if the server has disconnected its end: if it only closed the end, the pipe's
+// name would exist as long as this client.
 bool RawClient::Ended(std::string* received) {
   char bytes[256];
   DWORD read = 0;

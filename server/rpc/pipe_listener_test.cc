@@ -16,7 +16,7 @@ namespace {
 
 using PipeListenerTest = ListenerTest;
 
-TEST_F(PipeListenerTest, ManyClientsAtOnceAllGetIn) {
+TEST_F(PipeListenerTest, ManyConcurrentClientsAllConnect) {
   Start({});
   std::vector<std::thread> threads;
   std::atomic<int> connected = 0;
@@ -37,7 +37,7 @@ TEST_F(PipeListenerTest, ManyClientsAtOnceAllGetIn) {
   EXPECT_TRUE(Eventually([&] { return counters().adopted == 200; }));
 }
 
-TEST_F(PipeListenerTest, AnswersThatAreWrittenBeforeTheEndAreRead) {
+TEST_F(PipeListenerTest, AnswersWrittenBeforeTheEndAreRead) {
   Start({});
   RawClient client = Dial();
   ASSERT_TRUE(client.Send(kHttp2Preface));
@@ -53,7 +53,7 @@ TEST_F(PipeListenerTest, AnswersThatAreWrittenBeforeTheEndAreRead) {
   stop.join();
 }
 
-TEST_F(PipeListenerTest, AClientThatDoesNotReadIsDisconnectedByTheEndOfCloseLive) {
+TEST_F(PipeListenerTest, CloseLiveDisconnectsAClientThatDoesNotRead) {
   Start({});
   RawClient client = Dial();
   ASSERT_TRUE(client.Send(kHttp2Preface));
@@ -66,7 +66,7 @@ TEST_F(PipeListenerTest, AClientThatDoesNotReadIsDisconnectedByTheEndOfCloseLive
   EXPECT_EQ(counters().live, 0u);
 }
 
-TEST_F(PipeListenerTest, TheDefaultIsThatOfTheModel) {
+TEST_F(PipeListenerTest, TheDefaultSecurityEqualsThatOfTheTestModel) {
   const auto calls = pipe::NewPipeCalls(
       *pipe::Security::Parse(pipe::SddlForServer(PipePlace().sddl, false, kSystemSid)));
   ASSERT_TRUE(calls.ok()) << calls.status();
@@ -74,7 +74,7 @@ TEST_F(PipeListenerTest, TheDefaultIsThatOfTheModel) {
   EXPECT_EQ((*calls)->ours().dacl, pipe::kOurs.dacl);
 }
 
-TEST_F(PipeListenerTest, ByDefaultThisProcessServesAndOpensItsPipe) {
+TEST_F(PipeListenerTest, WithDefaultsThisProcessCanServeAndOpenAPipe) {
   const auto listener = NewListener(PipePlace(), {});
   const absl::Status status = listener->Listen({NewServer()});
   ASSERT_TRUE(status.ok()) << status;
@@ -82,7 +82,7 @@ TEST_F(PipeListenerTest, ByDefaultThisProcessServesAndOpensItsPipe) {
   EXPECT_TRUE(client.connected());
 }
 
-TEST_F(PipeListenerTest, BadSecurityIsAnErrorOfItsFlag) {
+TEST_F(PipeListenerTest, AnInvalidPipeSddlIsAnError) {
   const auto listener = NewListener({.socket_dir = "", .sddl = "D:(A;;GA;;;WD)"}, {});
   const absl::Status status = listener->Listen({NewServer()});
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;

@@ -1,10 +1,11 @@
-// Every pipe keeps a few instances that wait for a client. One that gets a client is replaced at
-// once and becomes a silent connection that waits for the preface, all in completions of overlapped
-// I/O; one more thread closes overdue connections and retries instances that failed.
+// Every pipe keeps a few instances that wait for a client. When a client takes an instance, the
+// listener immediately makes another, and the taken one becomes a silent connection that waits for
+// the preface. All this happens in completions of overlapped I/O. One more thread closes overdue
+// connections and retries instances that failed.
 //
 // The process holds the pipe's name from the first instance to the end: an instance always exists,
-// and by the security descriptor no other account can make one. At the end every connection is
-// disconnected (server/pipe/closer.h), which frees the name.
+// and the security descriptor lets no other account make one. At the end it disconnects every
+// connection (server/pipe/closer.h), and so frees the name.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ namespace {
 // The size of a first read: the preface and the bytes that usually come with it.
 constexpr size_t kFirstBytes = 256;
 
-// The time that a client has to read its last answers.
+// The time for a client to read its last answers.
 constexpr absl::Duration kReadingTime = absl::Seconds(2);
 
 constexpr absl::Duration kLongestWait = absl::Minutes(1);  // the watcher's, if nothing is due
@@ -62,7 +63,7 @@ class PipeListener final : public Listener {
 
  private:
   // An instance that waits for its client, then for the client's preface. One operation of its
-  // stream is always under way; its completion handles the instance.
+  // stream is always under way, and the operation's completion handles the instance.
   struct Instance : ConnectionBeforePreface {
     PipeListener* listener;
     std::unique_ptr<pipe::PipeStream> stream;
@@ -75,7 +76,7 @@ class PipeListener final : public Listener {
     std::string path;
   };
 
-  // Counts a completion that is being handled: Stop() waits for it.
+  // Counts a completion that is being handled, because Stop() waits for it.
   class Handling {
    public:
     explicit Handling(PipeListener* listener) : listener_(listener) { Add(1); }
@@ -91,7 +92,7 @@ class PipeListener final : public Listener {
   };
 
   absl::Status TakeNames();
-  // Waits for a client at the new instance, whose handle or error is `made`.
+  // Waits for a client at the new instance. `made` is its handle or an error.
   absl::Status Await(size_t pipe, absl::StatusOr<void*> made);
   WaitingInstances::Functions Making();
   void OnConnected(Instance* instance, DWORD error);
@@ -99,8 +100,7 @@ class PipeListener final : public Listener {
   // Returns true if the instance is still silent and must read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
   bool Admit(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Cancels the read of a connection that the table dropped. The completion of the read removes the
-  // instance.
+  // Cancels the read of a connection that the table has dropped. Its completion removes it.
   static void Cancel(ConnectionBeforePreface* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
@@ -118,7 +118,7 @@ class PipeListener final : public Listener {
   std::thread watcher_;
   std::vector<Pipe> pipes_;  // its size never changes once listening
 
-  // Also guards calls of the table about silent connections.
+  // Also guards the table's calls about silent connections.
   Mutex mutex_;
   Condition changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
@@ -170,7 +170,7 @@ WaitingInstances::Functions PipeListener::Making() {
 }
 
 absl::Status PipeListener::TakeNames() {
-  // Ten seconds suffice: another csi-proxy that starts at the same time takes far less.
+  // Ten seconds suffice: another csi-proxy that starts simultaneously needs far less.
   const CallContext context(SteadyTime::Now() + absl::Seconds(10));
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
   const absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> alone =
@@ -193,7 +193,7 @@ void PipeListener::Stop() {
   // The watcher must be joined first, because it may post work.
   if (watcher_.joinable()) watcher_.join();
   const MutexLock lock(mutex_);
-  // Cancelled operations end on threads of the port, which remove their instances.
+  // Cancelled operations end on threads of the port. These remove their instances.
   while (!instances_.empty() || handling_ > 0) changed_.Wait(mutex_);
 }
 
@@ -241,7 +241,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
       gone = Remove(instance);
       return;
     }
-    // An error such as ERROR_NO_DATA means that the client has left again.
+    // An error such as ERROR_NO_DATA means that the client has already closed its end.
     if (error != ERROR_SUCCESS || !Admit(instance)) gone = Remove(instance);
   }
   const bool stays = gone == nullptr;
@@ -303,7 +303,7 @@ bool PipeListener::Admit(Instance* instance) {
   ConnectionBeforePreface* displaced;
   if (!connections_->Admit(instance, &displaced)) return false;
   if (displaced != nullptr) Cancel(displaced);
-  // The watcher must wake earlier if this connection's deadline is the next.
+  // The watcher must wake earlier if this connection has the next deadline.
   if (connections_->next_deadline() == instance->deadline) {
     wake_watcher_ = true;
     changed_.NotifyAll();
@@ -311,7 +311,7 @@ bool PipeListener::Admit(Instance* instance) {
   return true;
 }
 
-// Closes connections that stay silent or idle, and makes the instances that could not be made.
+// Closes connections that stay silent or idle, and retries instances that could not be made.
 void PipeListener::Watch() {
   const MutexLock lock(mutex_);
   while (!stopping_) {

@@ -56,7 +56,7 @@ class PipeService final : public transport::Service {
   }
 
  private:
-  // A pipe serves as long as it has connections.
+  // Always reports SERVING: a pipe serves as long as it has connections.
   void Health(Connection& connection, const Request& request) const {
     health::HealthCheckResponse serving;
     serving.set_status(health::HealthCheckResponse::SERVING);
@@ -77,7 +77,7 @@ class PipeService final : public transport::Service {
           is_known ? absl::OkStatus() : absl::NotFoundError("service name unknown");
       return connection.Answer(request.call, status, serving.SerializeAsString());
     }
-    // A stream without further answers, because the status does not change. The client ends it.
+    // Answers once and keeps the stream open, because the status never changes. The client ends it.
     if (!is_known) serving.set_status(health::HealthCheckResponse::SERVICE_UNKNOWN);
     connection.Write(request.call, serving.SerializeAsString());
   }

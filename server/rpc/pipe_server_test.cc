@@ -1,4 +1,4 @@
-// Tests the services that every pipe has beside its own.
+// Tests health and reflection of a pipe.
 #include "server/rpc/pipe_server.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace health = grpc::health::v1;
 using transport::Message;
 using transport::Reply;
 
-// The bytes of a client that the test carries itself.
+// The server's end of a connection. The test itself carries the bytes.
 class TestStream final : public transport::Stream {
  public:
   bool Read(absl::string_view*) override { return false; }
@@ -47,7 +47,7 @@ class PipeServerTest : public testing::Test {
   }
   ~PipeServerTest() override { stream_->Receive(""); }
 
-  // Calls a method and returns what has come so far.
+  // Calls a method and returns the reply so far.
   const Reply& Call(absl::string_view path, const google::protobuf::MessageLite& request,
                     bool ends = true) {
     const int32_t stream =
@@ -59,7 +59,7 @@ class PipeServerTest : public testing::Test {
     return client_.replies[stream];
   }
 
-  // A message whose service the pipe describes.
+  // The name of a service that the pipe can describe.
   const std::string name_ =
       simulated::AttachDiskRequest::descriptor()->file()->service(0)->full_name();
   const std::shared_ptr<PipeServer> server_ =
@@ -71,7 +71,7 @@ class PipeServerTest : public testing::Test {
   std::shared_ptr<transport::Connection> connection_;
 };
 
-TEST_F(PipeServerTest, HealthChecksThePipesServiceAndTheWholeServer) {
+TEST_F(PipeServerTest, HealthCheckAnswersForThePipesServiceAndTheServer) {
   health::HealthCheckResponse serving;
   serving.set_status(health::HealthCheckResponse::SERVING);
   health::HealthCheckRequest request;
@@ -85,7 +85,7 @@ TEST_F(PipeServerTest, HealthChecksThePipesServiceAndTheWholeServer) {
   EXPECT_EQ(Call("/grpc.health.v1.Health/Check", request).grpc_status(), 5);
 }
 
-TEST_F(PipeServerTest, HealthListsThePipesService) {
+TEST_F(PipeServerTest, HealthListContainsThePipesService) {
   health::HealthListResponse all;
   const Reply& reply = Call("/grpc.health.v1.Health/List", health::HealthListRequest());
   ASSERT_TRUE(all.ParseFromString(reply.data.substr(5)));
@@ -93,7 +93,7 @@ TEST_F(PipeServerTest, HealthListsThePipesService) {
   EXPECT_EQ(all.statuses().at(name_).status(), health::HealthCheckResponse::SERVING);
 }
 
-TEST_F(PipeServerTest, AWatchOfHealthHasOneAnswerAndStays) {
+TEST_F(PipeServerTest, HealthWatchAnswersOnceAndStaysOpen) {
   health::HealthCheckRequest request;
   request.set_service("v1.Other");
   const Reply& reply = Call("/grpc.health.v1.Health/Watch", request);
@@ -123,7 +123,7 @@ TEST_F(PipeServerTest, ReflectionAnswersEachRequestOfAStream) {
   EXPECT_EQ(Call(kReflectionPaths[0], request).grpc_status(), 8);
 }
 
-TEST_F(PipeServerTest, OtherMethodsAreUnimplemented) {
+TEST_F(PipeServerTest, MethodsOfOtherPipesAreUnimplemented) {
   EXPECT_EQ(Call("/v1.Other/Method", health::HealthCheckRequest()).grpc_status(), 12);
 }
 

@@ -5,12 +5,12 @@
 
 namespace csi_proxy::rpc {
 
-// Every HTTP/2 client sends this first (RFC 9113, section 3.4).
+// The first bytes of every HTTP/2 client (RFC 9113, section 3.4).
 inline constexpr absl::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 enum class PrefaceMatch { kPartial, kComplete, kMismatch };
 
-// Judges the bytes received so far.
+// Compares the bytes received so far with the preface.
 inline PrefaceMatch MatchPreface(absl::string_view received) {
   const absl::string_view head = received.substr(0, kHttp2Preface.size());
   if (kHttp2Preface.substr(0, head.size()) != head) return PrefaceMatch::kMismatch;

@@ -22,15 +22,15 @@ using ReflectionResponse = grpc::reflection::v1::ServerReflectionResponse;
 
 using Files = std::vector<const pb::FileDescriptor*>;
 
-// Adds the file and, behind it, its imports.
+// Adds the file, then its imports.
 void AddWithImports(const pb::FileDescriptor* file, Files* files) {
   if (std::find(files->begin(), files->end(), file) != files->end()) return;
   files->push_back(file);
   for (int i = 0; i < file->dependency_count(); ++i) AddWithImports(file->dependency(i), files);
 }
 
-// Returns the files that a pipe describes. They are looked up on demand, because descriptors cost
-// memory that a service without reflection clients need not spend.
+// Returns the files that a pipe describes. Looks them up on demand, because descriptors cost
+// memory, and a service without reflection clients need not spend it.
 Files Described(const std::string& full_name) {
   Files files;
   AddWithImports(pb::DescriptorPool::generated_pool()->FindFileContainingSymbol(full_name), &files);

@@ -10,18 +10,18 @@
 
 namespace csi_proxy::rpc {
 
-// The longest request, far longer than any name that a tool asks for.
+// The limit of a request, in bytes. The names that tools ask for are far shorter.
 inline constexpr size_t kMaxReflectionRequestBytes = 4096;
 
-// The streams of both versions of the protocol, whose messages are equal on the wire.
+// The streams of both versions of the protocol. Their messages are equal on the wire.
 inline constexpr const char* kReflectionPaths[] = {
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};
 
 // Returns the answer to a request of a stream. Lists `full_name` (such as `v1.Volume`), health and
-// reflection, and describes the files that define these, with their imports. RESOURCE_EXHAUSTED for
-// a longer request, INVALID_ARGUMENT for one that is no message of the protocol; either ends the
-// stream. REQUIRES: the service `full_name` is linked in.
+// reflection, and describes the files that define these, with their imports. Returns
+// RESOURCE_EXHAUSTED for a request over the limit, and INVALID_ARGUMENT for bytes that are not a
+// message of the protocol; either error ends the stream. REQUIRES: `full_name` is linked in.
 absl::StatusOr<std::string> AnswerReflection(const std::string& full_name,
                                              absl::string_view request);
 

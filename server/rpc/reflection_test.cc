@@ -25,10 +25,10 @@ using testing::UnorderedElementsAre;
 using Request = grpc::reflection::v1::ServerReflectionRequest;
 using Response = grpc::reflection::v1::ServerReflectionResponse;
 
-// The service is the simulated node's: its file imports another one.
+// The service is the simulated node's, because its file imports another file.
 class ReflectionTest : public testing::Test {
  protected:
-  // Asks a message for its service's name; without a message the linker leaves the file out.
+  // Gets the service's name from a message, because the linker omits a file without a used message.
   static std::string Service() {
     return simulated::AttachDiskRequest::descriptor()->file()->service(0)->full_name();
   }
@@ -53,7 +53,7 @@ class ReflectionTest : public testing::Test {
     return Ask(request);
   }
 
-  // Returns the names of the files in an answer; each file must equal the one that is linked in.
+  // Returns the names of the files in an answer, and checks that each file equals the linked one.
   static std::vector<std::string> Files(const Response& response) {
     std::vector<std::string> names;
     for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {
@@ -69,7 +69,7 @@ class ReflectionTest : public testing::Test {
   }
 };
 
-TEST_F(ReflectionTest, ListsWhatThePipeServes) {
+TEST_F(ReflectionTest, ReflectionListsThePipesServices) {
   Request request;
   request.set_host("pipe");
   request.set_list_services("");
@@ -84,7 +84,7 @@ TEST_F(ReflectionTest, ListsWhatThePipeServes) {
                                           "grpc.reflection.v1alpha.ServerReflection"));
 }
 
-TEST_F(ReflectionTest, DescribesEveryServiceItListsWithWhatItImports) {
+TEST_F(ReflectionTest, ReflectionDescribesEachListedServiceWithItsImports) {
   EXPECT_THAT(Files(AskForSymbol("csi_proxy.simulated.Admin")),
               ElementsAre("server/simulator/admin.proto", "server/simulator/node.proto"));
   EXPECT_THAT(Files(AskForSymbol("grpc.health.v1.Health")),
@@ -95,7 +95,7 @@ TEST_F(ReflectionTest, DescribesEveryServiceItListsWithWhatItImports) {
               ElementsAre("grpc/reflection/v1alpha/reflection.proto"));
 }
 
-TEST_F(ReflectionTest, FindsRpcsMessagesFieldsAndImportedFiles) {
+TEST_F(ReflectionTest, ReflectionFindsRpcsMessagesFieldsAndImportedFiles) {
   for (const char* symbol : {"csi_proxy.simulated.Admin.AttachDisk", "csi_proxy.simulated.Node",
                              "grpc.health.v1.HealthCheckResponse.ServingStatus",
                              "grpc.health.v1.HealthCheckRequest.service"}) {
@@ -107,8 +107,8 @@ TEST_F(ReflectionTest, FindsRpcsMessagesFieldsAndImportedFiles) {
               ElementsAre("grpc/health/v1/health.proto"));
 }
 
-// descriptor.proto is linked in, and no pipe serves it.
-TEST_F(ReflectionTest, ReportsNotFoundForAServiceOfAnotherPipe) {
+// descriptor.proto is linked in, but no pipe serves it.
+TEST_F(ReflectionTest, ServicesOfOtherPipesAreNotFound) {
   for (const auto& response :
        {AskForSymbol("google.protobuf.FileDescriptorProto"), AskForSymbol("v1.Nothing"),
         AskForSymbol(""), AskForFile("google/protobuf/descriptor.proto"),
@@ -127,7 +127,7 @@ TEST_F(ReflectionTest, ExtensionsAndAnEmptyRequestAreUnimplemented) {
   }
 }
 
-TEST_F(ReflectionTest, ARequestThatIsTooLongOrNoMessageIsNotAnswered) {
+TEST_F(ReflectionTest, TooLongAndMalformedRequestsAreErrors) {
   Request request;
   request.set_file_containing_symbol(std::string(kMaxReflectionRequestBytes - 3, 'a'));
   ASSERT_EQ(request.ByteSizeLong(), kMaxReflectionRequestBytes);

@@ -15,11 +15,11 @@ class SocketDirectory {
  public:
   // Opens (or makes, 0700) and locks the directory. Returns FAILED_PRECONDITION if another process
   // has locked it; PERMISSION_DENIED if it is a symbolic link, belongs to another user or is
-  // writable by others.
+  // writable by another user.
   static absl::StatusOr<SocketDirectory> Open(const std::string& path);
 
   // Returns a socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary
-  // name: clients do not see it before Publish(). A stale file of that name does not matter.
+  // name, so that clients do not see it before Publish(). Ignores a stale file of that name.
   absl::StatusOr<UniqueFd> Bind(const std::string& file_name);
 
   // Gives a bound socket its name, atomically. REQUIRES: Bind(file_name) succeeded.

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(SocketDirectoryTest, MakesThePrivateDirectoryAndPrivateSockets) {
+TEST(SocketDirectoryTest, TheDirectoryAndItsSocketsArePrivate) {
   TemporaryDirectory parent;
   const std::string path = parent.path() + "/sockets";
   auto directory = SocketDirectory::Open(path);
@@ -33,7 +33,7 @@ TEST(SocketDirectoryTest, MakesThePrivateDirectoryAndPrivateSockets) {
   EXPECT_FALSE(fs::exists(path + "/a.sock"));
 }
 
-TEST(SocketDirectoryTest, RefusesASecondServer) {
+TEST(SocketDirectoryTest, ASecondServerIsRefused) {
   TemporaryDirectory parent;
   auto first = SocketDirectory::Open(parent.path());
   ASSERT_TRUE(first.ok());
@@ -41,7 +41,7 @@ TEST(SocketDirectoryTest, RefusesASecondServer) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition) << second.status();
 }
 
-TEST(SocketDirectoryTest, TakesOverTheSocketOfADeadServer) {
+TEST(SocketDirectoryTest, ASocketOfADeadServerIsReplaced) {
   TemporaryDirectory parent;
   {
     auto dead = SocketDirectory::Open(parent.path());
@@ -56,7 +56,7 @@ TEST(SocketDirectoryTest, TakesOverTheSocketOfADeadServer) {
   EXPECT_TRUE(ConnectUnix(parent.path() + "/a.sock").valid());
 }
 
-TEST(SocketDirectoryTest, RefusesASymbolicLinkAnywhereOnTheWay) {
+TEST(SocketDirectoryTest, APathWithASymbolicLinkIsRefused) {
   TemporaryDirectory parent;
   fs::create_directories(parent.path() + "/real/inner");
   fs::create_directory_symlink(parent.path() + "/real", parent.path() + "/link");
@@ -67,14 +67,14 @@ TEST(SocketDirectoryTest, RefusesASymbolicLinkAnywhereOnTheWay) {
   EXPECT_TRUE(fs::is_empty(parent.path() + "/real/inner"));
 }
 
-TEST(SocketDirectoryTest, RefusesADirectoryOthersMayWrite) {
+TEST(SocketDirectoryTest, ADirectoryThatOthersMayWriteToIsRefused) {
   TemporaryDirectory parent;
   fs::permissions(parent.path(), fs::perms::all);
   EXPECT_EQ(SocketDirectory::Open(parent.path()).status().code(),
             absl::StatusCode::kPermissionDenied);
 }
 
-TEST(SocketDirectoryTest, DoesNotFollowALinkInPlaceOfTheLockFile) {
+TEST(SocketDirectoryTest, ALinkInPlaceOfTheLockFileIsNotFollowed) {
   TemporaryDirectory parent;
   const std::string victim = parent.path() + "/victim";
   fs::create_directory(parent.path() + "/d");
@@ -83,13 +83,13 @@ TEST(SocketDirectoryTest, DoesNotFollowALinkInPlaceOfTheLockFile) {
   EXPECT_FALSE(fs::exists(victim));
 }
 
-TEST(SocketDirectoryTest, NamesTheMissingParent) {
+TEST(SocketDirectoryTest, TheErrorNamesTheMissingParentDirectory) {
   const auto directory = SocketDirectory::Open("/nonexistent/csi-proxy");
   EXPECT_EQ(directory.status().code(), absl::StatusCode::kNotFound) << directory.status();
   EXPECT_NE(directory.status().message().find("/nonexistent/csi-proxy"), std::string::npos);
 }
 
-TEST(SocketDirectoryTest, WorksUnderAPathLongerThanASocketAddress) {
+TEST(SocketDirectoryTest, APathLongerThanASocketAddressWorks) {
   TemporaryDirectory parent;
   const std::string path = parent.path() + "/" + std::string(150, 'd');
   auto directory = SocketDirectory::Open(path);

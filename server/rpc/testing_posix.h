@@ -13,7 +13,7 @@
 
 namespace csi_proxy::rpc {
 
-// Returns a socket on which `function`, bind or connect, has succeeded; else an invalid one.
+// Returns a new socket after calling `function`, bind or connect, for it; invalid if that fails.
 inline UniqueFd UnixSocket(const std::string& path,
                            int (*function)(int, const sockaddr*, socklen_t)) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -29,7 +29,7 @@ inline UniqueFd UnixSocket(const std::string& path,
 // Returns a connected socket; invalid if no server listens.
 inline UniqueFd ConnectUnix(const std::string& path) { return UnixSocket(path, connect); }
 
-// Returns a listening socket; invalid if the path is taken.
+// Returns a listening socket; invalid if the path exists.
 inline UniqueFd ListenUnix(const std::string& path) {
   UniqueFd fd = UnixSocket(path, bind);
   listen(fd.get(), 10);
@@ -37,7 +37,7 @@ inline UniqueFd ListenUnix(const std::string& path) {
 }
 
 // Returns true if the other side closes the connection before it has been silent for `seconds`.
-// Appends what it sends to `*received` if that is not null.
+// Appends the received bytes to `*received` if it is not null.
 inline bool ClosedWithin(int fd, int seconds, std::string* received = nullptr) {
   timeval timeout{.tv_sec = seconds, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));

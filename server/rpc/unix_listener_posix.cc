@@ -1,6 +1,7 @@
-// One thread and one epoll set accept for all pipes and wait for prefaces. Served connections are
-// the transport's (socket_posix.h).
+// One thread with one epoll set accepts connections for all pipes and waits for prefaces. Then the
+// transport serves the connections (socket_posix.h).
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -35,20 +36,20 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Descriptors reserved for serving accepted connections. Below this number, up to kEvictionsAtOnce
-// connections are evicted and accepting pauses for kAcceptPause, in which the evicted connections
-// return their descriptors.
+// Descriptors reserved for serving accepted connections. If fewer are left, the listener evicts up
+// to kEvictionsAtOnce connections and stops accepting for kAcceptPause. In the pause the evicted
+// connections return their descriptors.
 constexpr rlim_t kSpareDescriptors = 64;
 constexpr int kEvictionsAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 
-// The most accepted connections that wait for their turn, and the most that get it between two
-// looks for new ones. The thread takes connections from the system at once, because the system has
-// one line for all clients and refuses the next client when the line is full.
-constexpr size_t kArrivals = 1024;
+// The maximum of accepted connections that wait for their turn, and of turns between two checks for
+// new connections. The thread accepts waiting connections immediately, because the system has one
+// line for all clients and refuses the next client when the line is full.
+constexpr size_t kMaxArrivals = 1024;
 constexpr int kTurnsAtOnce = 32;
 
-// The longest wait for the ends of connections that were hung up. No client can delay them.
+// The longest wait for hung-up connections to end. No client can delay their end.
 constexpr absl::Duration kLongestEnd = absl::Seconds(2);
 
 bool DescriptorsRunOut(int newest) {
@@ -67,12 +68,23 @@ ListenerLimits WithinDescriptors(ListenerLimits limits) {
   return limits;
 }
 
-// Returns the process that has connected; 0 if the system does not say.
+// Limits the arrivals to an eighth of the descriptors, because none of them can be evicted.
+size_t MaxArrivals() {
+  rlimit descriptors;
+  if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kMaxArrivals;
+  return std::min<size_t>(kMaxArrivals, descriptors.rlim_cur / 8);
+}
+
+// Returns the process that has connected; 0 if the system does not know it.
 int64_t ClientOf(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
   const int failed = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
   return failed == 0 ? credentials.pid : 0;
+}
+
+bool HasEnded(int64_t process) {
+  return kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
 }
 
 class UnixListener final : public Listener {
@@ -102,7 +114,7 @@ class UnixListener final : public Listener {
     UniqueFd watched;
   };
 
-  // An accepted connection whose process has not been looked at.
+  // An accepted connection before the look-up of its process.
   struct Arrival {
     UniqueFd fd;
     size_t pipe = 0;
@@ -111,7 +123,7 @@ class UnixListener final : public Listener {
 
   void Run();
   absl::Status Watch(Entry* entry, uint32_t events);
-  // Takes connections from the system and lets them wait for their turn.
+  // Accepts connections from the system and queues them for their turn.
   void Accept(Entry* listening);
   void Admit(Arrival arrival);
   void ReadPreface(Entry* entry);
@@ -131,6 +143,7 @@ class UnixListener final : public Listener {
 
   const std::string directory_path_;
   const size_t client_share_;
+  const size_t max_arrivals_ = MaxArrivals();
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
   UniqueFd wake_;
@@ -139,11 +152,11 @@ class UnixListener final : public Listener {
 
   // Used by the listener thread alone.
   std::vector<std::shared_ptr<const PipeServer>> pipes_;
-  // Keyed by an id that is never reused: an event that was fetched before its entry was removed
-  // must not find another entry at its address.
+  // Keyed by an id that is never reused: an event may be fetched before its entry is removed, and
+  // then must not find another entry at the same address.
   std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
   uint64_t next_id_ = 0;
-  // The processes have turns.
+  // The processes take turns.
   ReadyEvents<Arrival> arrivals_;
   std::optional<SteadyTime> accept_again_;
   SteadyTime look_again_ = SteadyTime::InfinitePast();
@@ -219,9 +232,10 @@ void UnixListener::Stop() {
   RemoveSockets();
   stopping_ = true;
   const uint64_t one = 1;
-  // An eventfd's write fails only when its counter is full, and then the thread wakes as well.
+  // An eventfd's write fails only if its counter is full, and then the thread also wakes.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   thread_.join();
+  while (!arrivals_.empty()) arrivals_.Take();
   for (const auto& [id, entry] : entries_) {
     if (entry->kind == Kind::kSilent) connections_->Drop(entry.get());
   }
@@ -270,8 +284,8 @@ int UnixListener::WaitMilliseconds() const {
 }
 
 void UnixListener::Accept(Entry* listening) {
-  // Accepts a bounded batch, so that one busy pipe does not keep the others waiting.
-  for (int i = 0; i < 64; ++i) {
+  // Accepts a bounded batch, so that one busy pipe does not delay the others.
+  for (size_t i = 0; i < max_arrivals_ && arrivals_.size() < max_arrivals_; ++i) {
     UniqueFd fd(accept4(listening->watched.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -286,7 +300,7 @@ void UnixListener::Accept(Entry* listening) {
     const int64_t process = ClientOf(fd.get());
     const auto* const line = reinterpret_cast<const void*>(static_cast<uintptr_t>(process));
     const size_t own = arrivals_.size_of(line);
-    if (MayTakeOneMore(own, arrivals_.size() - own, kArrivals, client_share_)) {
+    if (MayTakeOneMore(own, arrivals_.size() - own, max_arrivals_, client_share_)) {
       arrivals_.Put(line, {std::move(fd), listening->pipe, process});
     } else {
       connections_->Count(&ListenerCounters::dropped_for_room);
@@ -300,8 +314,10 @@ void UnixListener::Accept(Entry* listening) {
 
 void UnixListener::Admit(Arrival arrival) {
   const uint64_t start = StartOfProcess(arrival.process);
-  // The process has ended. Its connections would not count for any other.
-  if (arrival.process != 0 && start == 0) return;
+  if (start == 0 && arrival.process != 0 && HasEnded(arrival.process)) {
+    // No other client could be charged for the connection.
+    return connections_->Count(&ListenerCounters::dropped_silent);
+  }
   auto owned = NewEntry(Kind::kSilent);
   Entry* const entry = owned.get();
   entry->client = clients_.Get(arrival.process, start);
@@ -326,7 +342,7 @@ void UnixListener::ReadPreface(Entry* entry) {
     case PrefaceMatch::kComplete:
       Adopt(entry);
       break;
-    // Edge-triggered: the next bytes wake this thread again, or else the deadline does.
+    // The set is edge-triggered: either the next bytes or the deadline wakes this thread again.
     case PrefaceMatch::kPartial:
       break;
     case PrefaceMatch::kMismatch:
@@ -343,7 +359,7 @@ void UnixListener::Adopt(Entry* entry) {
   std::shared_ptr<ServedConnection> promoted = connections_->Promote(entry);
   const std::shared_ptr<const PipeServer> server = pipes_[entry->pipe];
   Close(entry);
-  // The preface was only looked at, so the connection reads it again.
+  // Passes no bytes: the preface was only peeked at, so the connection reads it again.
   Serve(server, std::move(promoted), *std::move(stream), "");
 }
 
@@ -368,7 +384,7 @@ void UnixListener::EvictConnections() {
 }
 
 // Ignores waiting clients for a moment, because without free descriptors the level-triggered set
-// would spin on them.
+// would wake the thread in a busy loop.
 void UnixListener::PauseAccepting() {
   accept_again_ = SteadyTime::Now() + kAcceptPause;
   WatchPipes(0);

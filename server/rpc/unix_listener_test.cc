@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "server/base/condition.h"
 #include "server/platform/unique_fd.h"
 #include "server/rpc/listener_testing.h"
 #include "server/rpc/testing_posix.h"
@@ -19,22 +21,35 @@ namespace {
 
 using UnixListenerTest = ListenerTest;
 
-// Holds the listener's thread at the first client that has used its share.
+// Blocks the listener's thread at the first client that has used its part.
 class HoldsListener final : public CallObserver {
  public:
   void OnDone(const MethodInfo&, const CallContext&, const absl::Status&, absl::Duration) override {
   }
-  void OnLimit(const Peer&, Limit, uint64_t) override {
+  void OnLimit(const Peer& peer, Limit, uint64_t) override {
+    {
+      const MutexLock lock(mutex_);
+      at_limit_.push_back(peer.process_id);
+    }
     if (held.HasBeenNotified()) return;
     held.Notify();
     release.WaitForNotification();
   }
+  // The processes whose connections were beyond the limit, in the order of their turns.
+  std::vector<int64_t> at_limit() {
+    const MutexLock lock(mutex_);
+    return at_limit_;
+  }
   absl::Notification held, release;
+
+ private:
+  Mutex mutex_;
+  std::vector<int64_t> at_limit_;
 };
 
 class HeldListenerTest : public ListenerTest {
  protected:
-  // Returns when the listener's thread is held and `most` connections are open.
+  // Returns when the listener's thread is blocked and `most` connections are open.
   void StartHeld(size_t most) {
     listener_ = NewListener(
         place_, {.preface_timeout = absl::Hours(1), .max_connections = most, .client_share = 100},
@@ -73,7 +88,7 @@ TEST_F(HeldListenerTest, AConnectionWhoseProcessHasEndedIsClosed) {
   EXPECT_TRUE(ClosedWithin(passed_on.get(), 5));
 }
 
-TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOther) {
+TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOtherProcess) {
   StartHeld(20);
   int said[2];
   ASSERT_EQ(pipe2(said, O_CLOEXEC), 0);
@@ -88,22 +103,24 @@ TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOther) {
   char dialled = 0;
   ASSERT_EQ(read(reads.get(), &dialled, 1), 1);
   ASSERT_EQ(dialled, 1);
-  RawClient late = Dial();
+  const RawClient late = Dial();
   observer_.release.Notify();
-  // The last 20 that had their turn are open. This process had the second turn.
-  EXPECT_TRUE(late.Ended());
+  ASSERT_TRUE(Eventually([&] { return observer_.at_limit().size() == 302; }));
+  // The first is the connection that held the thread.
+  const std::vector<int64_t> turns = observer_.at_limit();
+  EXPECT_EQ(std::count(turns.begin(), turns.begin() + 3, getpid()), 2);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
+TEST_F(UnixListenerTest, WithoutDescriptorsSilentConnectionsAreEvicted) {
   Start({.preface_timeout = absl::Hours(1), .max_connections = 10000});
   rlimit old_limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
   std::vector<RawClient> clients;
   for (int i = 0; i < 50; ++i) clients.push_back(Dial());
   ASSERT_TRUE(Eventually([&] { return counters().silent == 50; }));
-  // Both ends live in this process: leave room for two more descriptors, this side's.
+  // Both ends live in this process: leave one descriptor, for the client's end.
   UniqueFd one(socket(AF_UNIX, SOCK_STREAM, 0));
   UniqueFd two(socket(AF_UNIX, SOCK_STREAM, 0));
   rlimit tight = old_limit;
@@ -117,7 +134,7 @@ TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
   EXPECT_TRUE(clients[0].Ended());
 }
 
-TEST_F(UnixListenerTest, ShortOfDescriptorsTheIdleMakeRoomForNewOnes) {
+TEST_F(UnixListenerTest, WhenDescriptorsAreScarceIdleConnectionsAreEvicted) {
   Start({.max_connections = 10000});
   std::vector<RawClient> clients;
   for (size_t i = 0; i < 20; ++i) {

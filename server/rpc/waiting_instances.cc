@@ -23,7 +23,7 @@ void WaitingInstances::OnTaken(size_t pipe) {
 void WaitingInstances::Replenish(size_t pipe) {
   {
     const MutexLock lock(mutex_);
-    // The thread that is making instances checks again before it stops.
+    // The thread that makes instances checks the count again before it stops.
     if (pipes_[pipe].making || pipes_[pipe].retry_at != SteadyTime::InfiniteFuture()) return;
     pipes_[pipe].making = true;
   }

@@ -1,5 +1,5 @@
 // Keeps enough instances of each pipe waiting for clients. Independent of Windows, so that its
-// turns and pauses are tested everywhere.
+// turns and pauses are tested on every platform.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ namespace csi_proxy::rpc {
 // Thread-safe. Holds no lock while it calls a function, except `now`.
 class WaitingInstances {
  public:
-  // The instances of a pipe that should wait for clients. A client that finds none waits and tries
-  // again; go-winio does so every 10 ms.
+  // The number of a pipe's instances that should wait for clients. A client that finds no waiting
+  // instance retries; go-winio does so every 10 ms.
   static constexpr size_t kEnough = 4;
-  // The most instances that are made in one turn, because clients may take them as fast as they are
-  // made while other pipes wait.
+  // The maximum of instances made in one turn: clients may take them as fast as they are made, and
+  // other pipes must get their turn.
   static constexpr size_t kMostATurn = 8;
 
   struct Functions {
-    // Must make an instance of the pipe, and call OnAdded() as soon as clients may take it.
+    // Must make an instance of the pipe, and call OnAdded() as soon as clients may connect to it.
     std::function<absl::Status(size_t pipe)> make;
     // Must queue the work behind all other work of the thread pool, so that other pipes get their
     // turn. Returns false if that fails.
@@ -42,9 +42,9 @@ class WaitingInstances {
   void OnAdded(size_t pipe);
   void OnTaken(size_t pipe);
 
-  // Makes instances until enough wait, unless another thread does so or a pause is on.
+  // Makes instances until enough wait. Has no effect if another thread makes them or a pause is on.
   void Replenish(size_t pipe);
-  // Makes the instances whose pause is over. Returns the end of the next pause.
+  // Makes the instances after their pause. Returns the end of the next pause.
   SteadyTime Retry();
   // Stops making instances. A make() that is under way may still finish.
   void Stop();

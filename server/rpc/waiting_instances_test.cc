@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPipes = 5, kQuiet = 4;
 
-// Pipes whose clients take an instance as soon as it is made, and one that no client opens.
+// Clients take new instances of the pipes in flooded_ immediately. No client opens kQuiet.
 class WaitingInstancesTest : public testing::Test {
  protected:
   absl::Status Make(size_t pipe) {
@@ -53,7 +53,7 @@ class WaitingInstancesTest : public testing::Test {
                                .now = [this] { return now_; }}};
 };
 
-TEST_F(WaitingInstancesTest, EnoughWaitAndNoMore) {
+TEST_F(WaitingInstancesTest, ReplenishKeepsAFixedNumberOfInstances) {
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
   instances_.OnTaken(0);
@@ -63,12 +63,12 @@ TEST_F(WaitingInstancesTest, EnoughWaitAndNoMore) {
   EXPECT_TRUE(posted_.empty());
 }
 
-TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightATurn) {
+TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightInstancesPerTurn) {
   flooded_ = {0};
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], 8u);
   ASSERT_EQ(posted_.size(), 1u);
-  // The posted turn is still to come, and must not be taken by other calls.
+  // The posted turn has not run yet, and other calls must not run in its place.
   instances_.Replenish(0);
   EXPECT_EQ(made_[0], 8u);
   for (size_t turn = 2; turn < 10; ++turn) {
@@ -82,7 +82,7 @@ TEST_F(WaitingInstancesTest, AFloodedPipeGetsEightATurn) {
   EXPECT_TRUE(posted_.empty());
 }
 
-TEST_F(WaitingInstancesTest, AQuietPipeHasItsTurnWhileOthersAreFlooded) {
+TEST_F(WaitingInstancesTest, AQuietPipeGetsItsTurnWhileOtherPipesAreFlooded) {
   flooded_ = {0, 1, 2, 3};
   for (const size_t pipe : flooded_) instances_.Replenish(pipe);
   posted_.push_back([this] { instances_.Replenish(kQuiet); });
@@ -91,7 +91,7 @@ TEST_F(WaitingInstancesTest, AQuietPipeHasItsTurnWhileOthersAreFlooded) {
   for (const size_t pipe : flooded_) EXPECT_EQ(made_[pipe], 16u);
 }
 
-TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
+TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterGrowingPausesAndSeldomLogged) {
   failing_ = {0};
   instances_.Replenish(0);
   EXPECT_EQ(woken_, 1);
@@ -111,7 +111,7 @@ TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
   now_ = next;
   EXPECT_EQ(instances_.Retry(), SteadyTime::InfiniteFuture());
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
-  // The pause is short again, and the log is still spared.
+  // The pause is short again, but the failure count still limits the log.
   failing_ = {0};
   instances_.OnTaken(0);
   instances_.Replenish(0);
@@ -119,7 +119,7 @@ TEST_F(WaitingInstancesTest, FailuresAreRetriedAfterLongerPausesAndSeldomTold) {
   EXPECT_EQ(warnings_.size(), 10u);
 }
 
-TEST_F(WaitingInstancesTest, ClientsDoNotCutAPauseShort) {
+TEST_F(WaitingInstancesTest, NewClientsDoNotShortenAPause) {
   failing_ = {0};
   instances_.Replenish(0);
   failing_.clear();
@@ -130,7 +130,7 @@ TEST_F(WaitingInstancesTest, ClientsDoNotCutAPauseShort) {
   EXPECT_EQ(made_[0], WaitingInstances::kEnough);
 }
 
-TEST_F(WaitingInstancesTest, ATurnThatCannotBeQueuedIsTakenLater) {
+TEST_F(WaitingInstancesTest, ATurnThatCannotBeQueuedIsRetriedLater) {
   flooded_ = {0};
   takes_work_ = false;
   instances_.Replenish(0);
@@ -142,7 +142,7 @@ TEST_F(WaitingInstancesTest, ATurnThatCannotBeQueuedIsTakenLater) {
   EXPECT_EQ(made_[0], 8 + WaitingInstances::kEnough);
 }
 
-TEST_F(WaitingInstancesTest, NoneAreMadeAfterAStop) {
+TEST_F(WaitingInstancesTest, NoInstanceIsMadeAfterAStop) {
   flooded_ = {0};
   instances_.Replenish(0);
   instances_.Stop();

@@ -12,7 +12,7 @@
 namespace csi_proxy::machine::simulator {
 namespace {
 
-// Serves every method of the proto. None of them waits, so the reading thread answers each call.
+// Serves every method of the proto. No method waits, so the reading thread answers each call.
 class AdminService final : public rpc::RemoteService {
  public:
   explicit AdminService(std::shared_ptr<Machine> node) : node_(std::move(node)) {}

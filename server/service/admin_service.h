@@ -1,4 +1,4 @@
-// The administrator of a simulated machine, as a service of a pipe.
+// Lets clients administer a simulated machine through a pipe.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Returns the service, which shares the ownership of the machine.
+// Returns the service. It shares the ownership of the machine.
 std::unique_ptr<rpc::RemoteService> NewAdminService(std::shared_ptr<Machine> node);
 
 }  // namespace csi_proxy::machine::simulator

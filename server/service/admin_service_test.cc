@@ -11,7 +11,7 @@
 namespace csi_proxy::machine::simulator {
 namespace {
 
-TEST(AdminServiceTest, TheServiceIsNamedAsItIsServed) {
+TEST(AdminServiceTest, TheAdminServiceIsServedUnderItsProtoName) {
   EXPECT_EQ(simulated::ResetRequest::descriptor()->file()->service(0)->full_name(),
             kAdminServiceName);
   const std::unique_ptr<rpc::RemoteService> served =

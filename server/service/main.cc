@@ -1,4 +1,4 @@
-// csi-proxy: starts the service, waits for a stop, drains.
+// csi-proxy: starts the service, waits for a stop, and stops the service.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace csi_proxy {
 namespace {
 
-// The time beyond the grace period after which a stop ends the process with its calls.
+// A stop may last this much longer than the grace period. Then the process ends, with its calls.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Starts the service, serves until a stop, then stops it.
@@ -54,10 +54,10 @@ int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
       supervisor.IsServiceManager() ? service::NewEventLogSink() : nullptr;
   absl::Status status = options.status();
   if (status.ok()) status = service::InitLogging(options->log, event_log);
-  // Report bad flags or a bad log file where a service's failures are looked for.
+  // Reports bad flags or a bad log file where an operator looks for a service's failures.
   if (!status.ok()) (void)service::InitLogging({}, event_log);
-  // Messages of protobuf are logged at full verbosity only, because clients cause them; one after
-  // which the process ends is always logged and flushed.
+  // Clients can cause messages of protobuf, so they are logged at full verbosity only. A message
+  // before the end of the process is always logged and flushed.
   service::RouteLibraryLogs([](Severity severity, const LogText& line) {
     const auto calls = spdlog::get(service::kCallLogger);
     const bool fatal = severity == Severity::kError;

@@ -28,8 +28,7 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
   std::vector<WindowsPath> roots;
   for (const auto& [flag, path] : options.working_dirs) {
     roots.push_back(path);
-    // Calls for a drive that the node lacks are refused. The kubelet may make a missing directory
-    // later.
+    // Warns only of a missing drive, because the kubelet may make a missing directory later.
     const auto drive = machine->host->filesystem().Exists(CallContext(), {path.Root(), nullptr});
     if (!drive.ok() || *drive) continue;
     warn(absl::StrCat(flag, ": the node has no drive ", path.ToString().substr(0, 2),

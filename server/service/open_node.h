@@ -24,16 +24,16 @@ struct ExtraService {
 
 struct OpenedNode {
   std::unique_ptr<ManagedNode> node;
-  // Services to serve beside the released ones.
+  // Services to serve in addition to the released ones.
   std::vector<ExtraService> services;
 };
 
 // Opens the machine and makes the node. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag, for
-// bad options, and the errors of OpenThisMachine().
+// bad options; otherwise the errors of OpenThisMachine().
 absl::StatusOr<OpenedNode> OpenNode(const Options& options);
 
-// A program links csi_proxy_simulation or, like the service for Windows nodes,
-// csi_proxy_no_simulation, whose functions fail.
+// A program links csi_proxy_simulation or csi_proxy_no_simulation. The functions of the latter
+// fail; the service for Windows nodes links it.
 //
 // Opens the machine of --host=simulated for the value of --scenario, a name or a file; "" for the
 // default. Appends the administrator's services to `*services`. `warn` receives the warnings that

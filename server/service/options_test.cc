@@ -22,7 +22,7 @@ Options MustParse(const std::vector<std::string>& arguments) {
   return options.ok() ? *options : Options();
 }
 
-// Returns each directory behind its flag.
+// Returns each directory after its flag.
 std::vector<std::string> Directories(const std::vector<std::string>& arguments) {
   std::vector<std::string> directories;
   for (const auto& [flag, path] : MustParse(arguments).working_dirs) {
@@ -31,7 +31,7 @@ std::vector<std::string> Directories(const std::vector<std::string>& arguments) 
   return directories;
 }
 
-TEST(OptionsTest, WithoutFlagsItIsAWindowsServiceForTheKubelet) {
+TEST(OptionsTest, WithoutFlagsTheServerUsesWindowsAndTheKubeletsDirectory) {
   const Options options = MustParse({});
   EXPECT_EQ(options.host, HostKind::kWindows);
   EXPECT_THAT(Directories({}), ElementsAre(R"(--kubelet-path=C:\var\lib\kubelet)"));
@@ -39,8 +39,8 @@ TEST(OptionsTest, WithoutFlagsItIsAWindowsServiceForTheKubelet) {
   EXPECT_TRUE(options.log.to_stderr);
 }
 
-// The rules themselves are tested in server/base/go_flags_test.cc and integration/flags.
-TEST(OptionsTest, FlagsAreReadAsGoReadsThem) {
+// server/base/go_flags_test.cc and integration/flags test the rules themselves.
+TEST(OptionsTest, FlagsAreParsedAsInGo) {
   EXPECT_EQ(MustParse({"-v", "4", "--v=2"}).log.verbosity, 2) << "the last one holds";
   EXPECT_EQ(MustParse({"-log_file=x", "-log_file="}).log.file, "");
   const Options options = MustParse({"-v=1", "-require-privacy", "false", "-v=4"});
@@ -52,7 +52,7 @@ TEST(OptionsTest, FlagsAreReadAsGoReadsThem) {
   }
 }
 
-TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
+TEST(OptionsTest, BooleanFlagsMayHaveAValue) {
   const struct {
     std::string flag;
     bool by_default;
@@ -76,14 +76,14 @@ TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
   }
 }
 
-TEST(OptionsTest, AllowedServicesAreListed) {
+TEST(OptionsTest, AllowedServicesMayBeGivenRepeatedly) {
   EXPECT_TRUE(MustParse({}).allowed_services.empty());
   EXPECT_EQ(MustParse({"--allowed-services=MSiSCSI", "--allowed-services", "My Service"})
                 .allowed_services,
             (std::vector<std::string>{"MSiSCSI", "My Service"}));
 }
 
-TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
+TEST(OptionsTest, FlagsOfNodeBootstrapScriptsAreAccepted) {
   const Options gke =
       MustParse({"-log_file=C:\\etc\\kubernetes\\logs\\csi-proxy.log", "-logtostderr=false"});
   EXPECT_EQ(gke.log.file, "C:\\etc\\kubernetes\\logs\\csi-proxy.log");
@@ -96,8 +96,8 @@ TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
   EXPECT_TRUE(klogs.skip_headers && klogs.skip_file_headers && klogs.add_dir_header);
 }
 
-// The current file and five old ones.
-TEST(OptionsTest, LogsTakeLittleOfADiskUnlessFlagsSayOtherwise) {
+// The log has the current file and five old files.
+TEST(OptionsTest, LogFilesAreSmallByDefault) {
   EXPECT_EQ(MustParse({}).log.file_max_megabytes, 20u);
   EXPECT_EQ(MustParse({"-log_file_max_size=1800"}).log.file_max_megabytes, 1800u);
   for (const char* unlimited : {"0", "17592186044416", "18446744073709551615"}) {
@@ -106,7 +106,7 @@ TEST(OptionsTest, LogsTakeLittleOfADiskUnlessFlagsSayOtherwise) {
   }
 }
 
-TEST(OptionsTest, WorkingDirectoriesAddUp) {
+TEST(OptionsTest, WorkingDirectoriesAccumulate) {
   EXPECT_THAT(Directories({R"(-working-dir=C:\a)", "--working-dir", R"(D:\b)"}),
               ElementsAre(R"(--working-dir=C:\a)", R"(--working-dir=D:\b)",
                           R"(--kubelet-path=C:\var\lib\kubelet)"));
@@ -114,7 +114,7 @@ TEST(OptionsTest, WorkingDirectoriesAddUp) {
               ElementsAre(R"(--working-dir=C:\a)", R"(--kubelet-path=E:\k)"));
 }
 
-TEST(OptionsTest, TheDirectoriesOfOlderReleasesAreOpenAndSetTheContexts) {
+TEST(OptionsTest, OlderDirectoryFlagsAddWorkingDirectoriesAndContexts) {
   const std::vector<std::string> line = {R"(-kubelet-pod-path=D:\pods)", R"(-working-dir=C:\a)"};
   EXPECT_THAT(Directories(line), ElementsAre(R"(--working-dir=C:\a)",
                                              R"(--kubelet-csi-plugins-path=C:\var\lib\kubelet)",
@@ -124,7 +124,7 @@ TEST(OptionsTest, TheDirectoriesOfOlderReleasesAreOpenAndSetTheContexts) {
   EXPECT_EQ(MustParse({R"(-kubelet-csi-plugins-path=D:\p)"}).plugins_dir->ToString(), R"(D:\p)");
 }
 
-TEST(OptionsTest, ListsAreSplitAtCommas) {
+TEST(OptionsTest, ListFlagsAreSplitAtCommas) {
   const Options options =
       MustParse({"--api-groups=disk, volume", "--api-versions=v1", "--api-versions=disk/v1beta2"});
   EXPECT_TRUE(Selects(options, "disk", "v1") && Selects(options, "disk", "v1beta2"));
@@ -132,7 +132,7 @@ TEST(OptionsTest, ListsAreSplitAtCommas) {
   EXPECT_FALSE(Selects(options, "volume", "v1beta2") || Selects(options, "smb", "v1"));
 }
 
-TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
+TEST(OptionsTest, TheErrorNamesTheBadFlagAndTheReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"--bogus", "--bogus: there is no such flag"},
       {"--host", "--host: needs a value"},
@@ -169,7 +169,7 @@ TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
       StartsWith("--api-groups and --api-versions: no group"));
 }
 
-TEST(OptionsTest, OnlyFlagsOtherThanTheDefaultsAreNamed) {
+TEST(OptionsTest, OnlyFlagsThatDifferFromTheDefaultsAreListed) {
   Options options;
   EXPECT_EQ(ChangedFlagsText(FlagsInForce(options)), "limits and switches: the defaults");
   options.max_workers = 4;
@@ -212,7 +212,7 @@ void ExpectRefused(const absl::Status& status, absl::string_view flag) {
 }
 
 // The service for Windows nodes must name the program that simulates.
-TEST(NoSimulationTest, TheProgramThatSimulatesIsNamed) {
+TEST(NoSimulationTest, TheErrorNamesTheProgramThatCanSimulate) {
   Options options;
   options.host = HostKind::kSimulated;
   ExpectRefused(OpenNode(options).status(), "--host=simulated: ");

@@ -24,7 +24,7 @@ namespace {
 // The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
-// Returns the part of `all` calls that a connection is granted, which is its tenant's share.
+// Returns the number of calls that a connection may have under way: the part of a sole tenant.
 uint32_t Grant(size_t all, size_t client_share) {
   constexpr size_t kMost = 256;
   return static_cast<uint32_t>(std::clamp<size_t>(rpc::PartOf(all, client_share), 1, kMost));
@@ -89,15 +89,15 @@ class NodeServer final : public Server {
   void Stop(absl::Duration grace) override {
     if (listener_ == nullptr) return;
     listener_->Stop();
-    // Clients begin no more calls on their connections, and idle connections end.
+    // Stops new calls on the connections, and ends idle connections.
     listener_->connections().GoAway();
     gate_.Shut();
     if (!gate_.AwaitEmpty(SteadyTime::Now() + grace)) {
-      // Logs before the waits below, because a stuck call may block these for good.
+      // Logs before the waits below, because a stuck call may block them for ever.
       service::Log(*spdlog::get(service::kServiceLogger), spdlog::level::warn,
                    "the calls still under way are abandoned");
     }
-    // The last answers, and refusals of late calls, are still being sent.
+    // Waits for the last answers and refusals that are still being sent.
     absl::SleepFor(std::min(grace, kAnswersTravel));
     listener_->CloseLive();
     gate_.AwaitEmpty(SteadyTime::InfiniteFuture());
@@ -108,10 +108,10 @@ class NodeServer final : public Server {
   std::vector<std::string> PipeNames() const override { return names_; }
 
  private:
-  // Destroyed in reverse order: the listener before what its calls use.
+  // Members are destroyed in reverse order: the listener before the objects that its calls use.
   rpc::CallGate gate_;
   std::unique_ptr<NodeCalls> calls_;
-  // All reading threads but one may run inline calls, so one always remains to read.
+  // All reading threads but one may run inline calls, so that one always reads.
   rpc::InlineCalls inline_calls_{std::max<size_t>(transport::ReadingThreads(), 1) - 1};
   std::unique_ptr<rpc::Listener> listener_;
   std::vector<std::string> names_;

@@ -15,7 +15,7 @@ namespace csi_proxy {
 class Server {
  public:
   // Serves `node`, which must outlive the server. All pipes answer when this returns. Returns
-  // INVALID_ARGUMENT if an option names no released version, else Listener::Listen()'s error.
+  // INVALID_ARGUMENT if an option names an unknown version, or Listener::Listen()'s error.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
                                                        const ManagedNode& node,
                                                        std::vector<ExtraService> extra);
@@ -24,8 +24,8 @@ class Server {
   // Returns the names of the pipes, in order.
   virtual std::vector<std::string> PipeNames() const = 0;
 
-  // Accepts no new connections, refuses new calls, waits at most `grace` for calls under way, then
-  // cancels them. Idempotent.
+  // Stops accepting connections, refuses new calls, waits at most `grace` for calls under way, then
+  // cancels these. Idempotent.
   virtual void Stop(absl::Duration grace) = 0;
 };
 

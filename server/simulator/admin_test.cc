@@ -45,7 +45,7 @@ TEST_F(AdminTest, EveryMethodCanBeCalledByName) {
   EXPECT_EQ(dump.node().SerializeAsString(), StateToProto(node_->Snapshot()).SerializeAsString());
 }
 
-TEST_F(AdminTest, DisksComeGrowAndGo) {
+TEST_F(AdminTest, DisksCanBeAttachedGrownAndDetached) {
   proto::AttachDiskRequest attach;
   proto::AttachDiskResponse attached;
   attach.mutable_disk()->set_size_bytes(1 << 30);
@@ -73,7 +73,7 @@ TEST_F(AdminTest, DisksComeGrowAndGo) {
   EXPECT_EQ(Call("DetachDisk", detach, &detached), absl::StatusCode::kNotFound);
 }
 
-TEST_F(AdminTest, ServersChange) {
+TEST_F(AdminTest, SharesAndPasswordsOfAServerCanBeChanged) {
   proto::AddShareRequest share;
   proto::AddShareResponse shared;
   share.set_server("fileserver.example");
@@ -109,7 +109,7 @@ TEST_F(AdminTest, ServersChange) {
               HasCode(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
+TEST_F(AdminTest, CountCallsCountsCallsOfWmiAndWin32) {
   const auto counts = [&] {
     proto::CountCallsResponse response;
     EXPECT_EQ(Call("CountCalls", proto::CountCallsRequest(), &response), absl::StatusCode::kOk)
@@ -136,7 +136,7 @@ TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
   EXPECT_EQ(counts().win32_calls() - listed.win32_calls(), 101);
 }
 
-TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
+TEST_F(AdminTest, FaultsAndTrapsCanBeSetDumpedAndReset) {
   proto::InjectFaultRequest inject;
   proto::InjectFaultResponse injected;
   inject.mutable_fault()->set_operation("wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache");

@@ -34,7 +34,7 @@ std::string InGroups(absl::string_view digits) {
 }  // namespace
 
 std::string MakeDiskId(NodeState& state, const Disk& disk) {
-  // Takes the GUID of a new volume id, which is never given out again.
+  // Takes the GUID of a new volume id. The id is never given out again.
   constexpr size_t kBegin = sizeof(R"(\\?\Volume)") - 1;
   constexpr size_t kBytes = 38;
   return MakeVolumeId(state, disk, 0).ToString().substr(kBegin, kBytes);

@@ -38,7 +38,7 @@ class Core {
 
   // The effects of a fault besides an error and a delay.
   struct FaultEffects {
-    // The time at which an operation does its work although its caller has given up.
+    // An operation does its work at this time although its caller has given up.
     SteadyTime goes_on_at = SteadyTime::InfiniteFuture();
     AnsweredObjects objects = AnsweredObjects::kAll;
   };
@@ -103,13 +103,13 @@ class Core {
     return action(state_);
   }
 
-  // Returns the time at which the next device appears by itself.
+  // Returns when the next device arrives without a rescan.
   SteadyTime next_arrival() const;
 
   // Counts a call of Win32 or WMI; ignores other operations.
   void Count(absl::string_view operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Ends the pending states and runs the work whose time has come.
+  // Ends pending states and runs delayed work, if it is time.
   void AdvanceClock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

@@ -1,4 +1,4 @@
-// Reads a disk byte by byte. All bytes are zero except those that Windows and earlier users wrote.
+// Reads a disk byte by byte. A byte is zero unless Windows or an earlier user wrote it.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ constexpr absl::string_view kGptSignature = "EFI PART";
 // The offset of a file system's name, behind the jump instruction.
 constexpr uint64_t kFileSystemAt = 3;
 
-// Bytes from `offset` on, some of which are being written.
+// Bytes from `offset` on, while they are written.
 struct Window {
   uint64_t offset;
   Bytes bytes;

@@ -110,7 +110,7 @@ TEST_F(DoubtsTest, D01ALocationNamesAdapterPortTargetAndLun) {
 }
 
 // The double refuses with 40003 if a rule says so.
-TEST_F(DoubtsTest, D02AMethodThatWasRefusedSucceedsAfterTheCacheIsUpdated) {
+TEST_F(DoubtsTest, D02ARefusedMethodSucceedsAfterTheCacheIsUpdated) {
   Inject("wmi.Invoke/MSFT_Disk.Refresh", "2", cim::kCacheOutOfDate, absl::ZeroDuration());
   EXPECT_THAT(Invoke(Disk(2), "Refresh"), Returns(cim::kCacheOutOfDate));
   EXPECT_THAT(InvokeStatic("MSFT_StorageSetting", "UpdateHostStorageCache"), Returns(0));
@@ -125,7 +125,7 @@ TEST_F(DoubtsTest, D05InitializeMakesAReservedPartitionAndCreatePartitionNeedsNo
   EXPECT_THAT(*os_->ListMountPoints(volume.ToString()), IsEmpty());
 }
 
-TEST_F(DoubtsTest, D09TheVersionOfSetDiskAttributesIsItsOwnSize) {
+TEST_F(DoubtsTest, D09TheVersionOfSetDiskAttributesIsTheSizeOfTheStructure) {
   Bytes request = machine::ClearReadOnlyRequest();
   ASSERT_EQ(request[0], 40);
   const std::string disk = *Disk(1).GetString("Path");
@@ -137,7 +137,7 @@ TEST_F(DoubtsTest, D09TheVersionOfSetDiskAttributesIsItsOwnSize) {
 }
 
 // server/host/volume_host.cc computes this size from the disk's, without the second table.
-TEST_F(DoubtsTest, D10ResizeNeedsNoServiceAndTakesTheSizeThatThePartitionsLeave) {
+TEST_F(DoubtsTest, D10ResizeNeedsNoServiceAndReachesTheEndOfTheFreeSpace) {
   constexpr uint64_t kGptCopy = 33 * 4096;
   EXPECT_THAT(os_->GetService("defragsvc"), FailsWithWin32(win32_error::kServiceDoesNotExist));
   const uint64_t room =
@@ -152,7 +152,7 @@ TEST_F(DoubtsTest, D10ResizeNeedsNoServiceAndTakesTheSizeThatThePartitionsLeave)
   EXPECT_THAT(Partition(2, 1).GetUint64("Size"), Yields(size));
 }
 
-TEST_F(DoubtsTest, D12AMountedDiskGoesOfflineAndTheMountCanBeRemovedThen) {
+TEST_F(DoubtsTest, D12AMountedDiskGoesOfflineAndItsMountCanThenBeRemoved) {
   const std::string volume = TestVolume(2).ToString();
   ASSERT_THAT(os_->SetMountPoint(kFolder, volume), IsOk());
   EXPECT_THAT(Invoke(Disk(2), "Offline"), Returns(0));
@@ -163,7 +163,7 @@ TEST_F(DoubtsTest, D12AMountedDiskGoesOfflineAndTheMountCanBeRemovedThen) {
 }
 
 // The disk's serial number is in the scenario, and only WMI shows it.
-TEST_F(DoubtsTest, D17WmiAndWin32TellTheSameSizesAndSerialNumbers) {
+TEST_F(DoubtsTest, D17WmiAndWin32ReportTheSameSizesAndSerialNumbers) {
   const auto disks = All(Query("MSFT_Disk"));
   ASSERT_THAT(*disks, SizeIs(node_->Snapshot().disks.size()));
   for (const cim::Object& disk : *disks) {
@@ -176,7 +176,7 @@ TEST_F(DoubtsTest, D17WmiAndWin32TellTheSameSizesAndSerialNumbers) {
             *One(Query("Win32_BIOS"), kCimV2).GetString("SerialNumber"));
 }
 
-TEST_F(DoubtsTest, D21ANewVolumeArrivesWithinHalfASecondAndWmiHasItAfterRefresh) {
+TEST_F(DoubtsTest, D21ANewVolumeArrivesWithinHalfASecondAndWmiShowsItAfterRefresh) {
   const absl::Duration arrival =
       (*LoadScenario("default", "test"))->Snapshot().volume_arrival_delay;
   EXPECT_GT(arrival, absl::ZeroDuration());
@@ -206,7 +206,7 @@ TEST_F(DoubtsTest, D21ANewVolumeArrivesWithinHalfASecondAndWmiHasItAfterRefresh)
   EXPECT_THAT(*All(query), SizeIs(1));
 }
 
-TEST_F(DoubtsTest, D23AHandleWithoutRightsIsEnoughToAsk) {
+TEST_F(DoubtsTest, D23AHandleWithoutRightsIsEnoughForQueries) {
   const std::string disk = *Disk(2).GetString("Path");
   const std::string volume = DeviceOf(TestVolume(2));
   for (const uint32_t code :
@@ -220,7 +220,7 @@ TEST_F(DoubtsTest, D23AHandleWithoutRightsIsEnoughToAsk) {
   }
 }
 
-TEST_F(DoubtsTest, D26EveryDiskIsAnMsftDiskWithANumberOnceTheCacheIsUpdated) {
+TEST_F(DoubtsTest, D26AfterACacheUpdateEveryDiskIsAnMsftDiskWithANumber) {
   simulator::Disk disk = RawDisk(kGiB);
   disk.awaits_rescan = true;
   ASSERT_THAT(node_->AttachDisk(disk, 9), IsOk());
@@ -232,7 +232,7 @@ TEST_F(DoubtsTest, D26EveryDiskIsAnMsftDiskWithANumberOnceTheCacheIsUpdated) {
   for (const cim::Object& each : *shown) EXPECT_TRUE(each.Has("Number"));
 }
 
-TEST_F(DoubtsTest, D28AReadOnlyFlagThatIsClearedOfflineStaysCleared) {
+TEST_F(DoubtsTest, D28AReadOnlyFlagClearedOnAnOfflineDiskStaysCleared) {
   ASSERT_THAT(Disk(3).GetBoolean("IsReadOnly"), Yields(true));
   ASSERT_THAT(Disk(3).GetBoolean("IsOffline"), Yields(true));
   ASSERT_THAT(Control(*Disk(3).GetString("Path"), control::kSetDiskAttributes,
@@ -242,7 +242,7 @@ TEST_F(DoubtsTest, D28AReadOnlyFlagThatIsClearedOfflineStaysCleared) {
   EXPECT_THAT(Disk(3).GetBoolean("IsReadOnly"), Yields(false));
 }
 
-TEST_F(DoubtsTest, D29AWriteProtectedVolumeIsDismountedByAHandleThatReadsAndWrites) {
+TEST_F(DoubtsTest, D29AReadWriteHandleCanDismountAWriteProtectedVolume) {
   Change([](NodeState& state) { state.disks[2].read_only = true; });
   EXPECT_FALSE(os_->GetFileSystem(TestVolume(2).ToString())->read_only);
   EXPECT_THAT(Control(DeviceOf(TestVolume(2)), control::kDismountVolume, DeviceAccess::kReadWrite),
@@ -250,7 +250,7 @@ TEST_F(DoubtsTest, D29AWriteProtectedVolumeIsDismountedByAHandleThatReadsAndWrit
   EXPECT_TRUE(os_->GetFileSystem(TestVolume(2).ToString())->read_only) << "it is mounted anew";
 }
 
-TEST_F(DoubtsTest, D32AnMbrDiskIsPartitionedFormattedAndResizedLikeAny) {
+TEST_F(DoubtsTest, D32AnMbrDiskIsPartitionedFormattedAndResizedLikeAGptDisk) {
   const cim::Object volume =
       NewVolume(4, {{"UseMaximumSize", Value::Boolean(true)}, {"MbrType", Value::Uint16(7)}});
   EXPECT_THAT(Invoke(volume, "Format", {{"FileSystem", Value::String("NTFS")}}), Returns(0));
@@ -271,7 +271,7 @@ TEST_F(DoubtsTest, D38TheSecondOfTwoCopiesIsOfflineByCollision) {
   EXPECT_THAT(Disk(2).GetBoolean("IsOffline"), Yields(false));
 }
 
-TEST_F(DoubtsTest, D39AVolumeOfRefsIsFormattedAndSaysThatItIsNotDirty) {
+TEST_F(DoubtsTest, D39AnRefsVolumeCanBeFormattedAndReportsThatItIsNotDirty) {
   ASSERT_THAT(Invoke(Disk(1), "Initialize"), Returns(0));
   const cim::Object volume = NewVolume(1);
   EXPECT_THAT(Invoke(volume, "Format", {{"FileSystem", Value::String("ReFS")}}), Returns(0));
@@ -281,7 +281,7 @@ TEST_F(DoubtsTest, D39AVolumeOfRefsIsFormattedAndSaysThatItIsNotDirty) {
   EXPECT_THAT(machine::ParseIsDirty(*dirty), Yields(false));
 }
 
-TEST_F(DoubtsTest, D41AMethodRunsWhileAnotherDisksTakesLong) {
+TEST_F(DoubtsTest, D41AMethodRunsWhileAnotherDisksMethodIsSlow) {
   Inject("wmi.Invoke/MSFT_Disk.Refresh", "2", 0, absl::Hours(1));
   const std::string slow = Disk(2).path();
   const std::string other = Disk(0).path();
@@ -302,7 +302,7 @@ TEST_F(DoubtsTest, D41AMethodRunsWhileAnotherDisksTakesLong) {
 }
 
 // The double is stricter: it accepts the form with \\?\ only where the plain one is too long.
-TEST_F(DoubtsTest, D22MountsAreMadeAndEndedByVerbatimPathsOf260CharactersAndMore) {
+TEST_F(DoubtsTest, D22VerbatimPathsOf260CharactersOrMoreCanBeMountedAndUnmounted) {
   const std::string deep = std::string(120, 'a') + "\\" + std::string(140, 'b') + "\\";
   ASSERT_THAT(node_->MakeDirectory("C:\\" + deep), IsOk());
   for (const std::string& root : {std::string(R"(\\?\C:\)"), TestVolume(1).ToString()}) {
@@ -313,7 +313,7 @@ TEST_F(DoubtsTest, D22MountsAreMadeAndEndedByVerbatimPathsOf260CharactersAndMore
               FailsWithWin32(win32_error::kInvalidParameter));
 }
 
-TEST_F(DoubtsTest, D24TheFoldersOfAVolumeAreListedAndNoneWhoseMountHasEnded) {
+TEST_F(DoubtsTest, D24OnlyTheCurrentMountFoldersOfAVolumeAreListed) {
   const std::string other = R"(C:\var\lib\kubelet-evil\)";
   const std::string volume = TestVolume(2).ToString();
   for (const std::string& folder : {std::string(kFolder), other}) {
@@ -326,7 +326,7 @@ TEST_F(DoubtsTest, D24TheFoldersOfAVolumeAreListedAndNoneWhoseMountHasEnded) {
   EXPECT_THAT(*os_->ListMountPoints(volume), UnorderedElementsAre(kFolder));
 }
 
-TEST_F(DoubtsTest, D67QuestionsToAVolumeWhoseDiskHasGoneFailAsOfAGoneDevice) {
+TEST_F(DoubtsTest, D67QueriesOfADetachedDisksVolumeFailAsForAMissingDevice) {
   const std::string volume = TestVolume(2).ToString();
   const auto root = os_->OpenRoot(volume);
   ASSERT_THAT(root, IsOk());
@@ -346,7 +346,7 @@ TEST_F(DoubtsTest, D67QuestionsToAVolumeWhoseDiskHasGoneFailAsOfAGoneDevice) {
   }
 }
 
-TEST_F(DoubtsTest, D20TheDisksOfATargetAreThereAfterConnectAndASessionCanBeRegisteredAgain) {
+TEST_F(DoubtsTest, D20ConnectShowsTheTargetsDisksAndASessionCanBeRegisteredAgain) {
   ASSERT_THAT(NewPortal(), Returns(0));
   ASSERT_THAT(InvokeStatic("MSFT_iSCSITarget", "Connect",
                            {{"NodeAddress", Value::String("iqn.open")},
@@ -385,7 +385,7 @@ TEST_F(DoubtsTest, D35AllMappingsAreListedWithTheStatesOfMsftSmbMapping) {
 }
 
 // The double returns no instances, and methods return the error.
-TEST_F(DoubtsTest, D04WhileMsiscsiIsStoppedTheIscsiClassesAnswerWithAnErrorOrNothing) {
+TEST_F(DoubtsTest, D04WithoutMsiscsiTheIscsiClassesReturnAnErrorOrNoInstances) {
   ASSERT_THAT(NewPortal(), Returns(0));
   EXPECT_THAT(*All(Query("MSFT_iSCSITargetPortal")), SizeIs(1));
   ASSERT_THAT(os_->StopService("MSiSCSI"), IsOk());

@@ -27,7 +27,7 @@ absl::Status Failure(absl::string_view operation, const WindowsError& error,
 absl::Status Failure(absl::string_view operation, uint32_t error,
                      absl::StatusCode code = absl::StatusCode::kInternal);
 
-// Codes of the Storage Management API; server/names/win32_error.h has those of Win32.
+// Codes of the Storage Management API; the Win32 codes are in server/names/win32_error.h.
 inline constexpr uint32_t kStorageSizeNotSupported = 4097;
 inline constexpr uint32_t kStorageNotInitialized = 41000;
 inline constexpr uint32_t kStorageAlreadyInitialized = 41001;

@@ -15,8 +15,8 @@ namespace csi_proxy::machine::simulator {
 // link is in the way, NOT_FOUND if there is no such drive.
 absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path);
 
-// Makes a link with this target, which need not exist. Returns ALREADY_EXISTS if the path exists.
-// REQUIRES: the directory exists.
+// Makes a link with this target, even if the target does not exist. Returns ALREADY_EXISTS if the
+// path exists. REQUIRES: the directory exists.
 absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link,
                            bool junction = false);
 

@@ -62,8 +62,8 @@ bool IsAmong(const std::vector<Disk>& disks, const Disk& disk) {
   return std::any_of(disks.begin(), disks.end(), [&](const Disk& d) { return &d == &disk; });
 }
 
-// Finds the one volume of the node for which `matches(volume)` is true, if any. Tries the place of
-// `key` in `index` first.
+// Finds the one volume of the node with `matches(volume)`, if any. Tries the place of `key` in
+// `index` first.
 template <typename Places, typename Key, typename Predicate>
 std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places DeviceIndex::*index,
                                         const Key& key, Predicate matches) {
@@ -94,7 +94,7 @@ std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places DeviceIndex::*i
   return place;
 }
 
-// Visits all volumes, including those of disks that are offline or not visible.
+// Visits all volumes, even if their disk is offline or not visible.
 template <typename Visit>
 void VisitVolumes(NodeState& state, Visit visit) {
   for (Disk* disk : AllDisks(state)) {

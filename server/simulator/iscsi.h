@@ -33,8 +33,8 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
 std::vector<IscsiTarget*> TargetsNamed(NodeState& state, const std::string& iqn);
 // Returns the paths to one target, in the order of the portals: the first has its disks.
 std::vector<IscsiTarget*> PathsTo(NodeState& state, const IscsiTarget& target);
-// Returns true if the target has a session whose portal answers. Windows keeps a session whose
-// portal has gone, and removes its disks
+// Returns true if the target has a session and the session's portal answers. Windows keeps a
+// session after its portal has gone, and removes its disks
 // (learn.microsoft.com/archive/blogs/san/microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference,
 // LinkDownTime).
 bool IsLive(const NodeState& state, const IscsiTarget& target);
@@ -49,8 +49,8 @@ const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target);
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
                      const ChapCredentials& credentials, bool multipath);
 absl::Status Disconnect(NodeState& state, IscsiTarget* target);
-// Ends all sessions, then opens those with a persistent login whose portal answers, as a restart of
-// the node does (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
+// Ends all sessions, then opens each persistent one if its portal answers, as a restart of the node
+// does (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
 void RestartSessions(NodeState& state);
 // Returns INVALID_ARGUMENT unless the secret has 12 to 16 bytes.
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret);

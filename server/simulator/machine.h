@@ -1,4 +1,4 @@
-// A whole Windows machine in memory: the host acts on it for `--host=simulated`, for embedded
+// A whole Windows machine in memory. The host acts on it for `--host=simulated`, for embedded
 // clients on other systems, and in the tests of drivers. Nothing outside the process changes.
 #pragma once
 
@@ -19,13 +19,13 @@
 
 namespace csi_proxy::machine::simulator {
 
-// The administrator's side, to which faults do not apply: the cloud that attaches disks, the server
-// whose password changes, the attacker who plants links. A host sees the machine through win32/ and
-// wmi/.
+// The administrator's side of the machine: the cloud that attaches disks, the server that changes a
+// password, the attacker who plants links. Faults do not apply to it. A host sees the machine
+// through win32/ and wmi/.
 //
-// Thread-safe: every call, including its checks, is one step under one lock, and none waits while
-// holding it. Deterministic: the same calls on the same state give the same machine, including
-// volume ids; only arrival delays, service latencies and fault latencies depend on a clock.
+// Thread-safe: every call, including its checks, is one step under one lock, and does not wait
+// while it holds the lock. Deterministic: the same calls on the same state give the same machine,
+// including volume ids. Only delays of arrivals, services and faults depend on a clock.
 class Machine final : public FaultGate {
  public:
   // Creates a node in this state. Returns INVALID_ARGUMENT, naming the field, such as
@@ -34,40 +34,37 @@ class Machine final : public FaultGate {
 
   // Returns a disk as the cloud makes it, the scenario's `attach.disk`, without a place and a size.
   Disk NewDisk();
-  // Gives `disk` the content and the identity of the disk with that number. Returns NOT_FOUND if
-  // there is none.
+  // Gives `disk` the content and the identity of the disk `number`, or returns NOT_FOUND.
   absl::Status CopyDisk(uint32_t number, Disk* disk);
   // Attaches a disk and returns its number: `number`, or the lowest free one if that is nullopt.
   // Without a `place` the cloud chooses one. Returns INVALID_ARGUMENT for a disk that cannot exist,
   // ALREADY_EXISTS for a number or a place in use.
   absl::StatusOr<uint32_t> AttachDisk(Disk disk, std::optional<uint32_t> number = std::nullopt,
                                       std::optional<uint32_t> place = std::nullopt);
-  // Detaches a disk, even while it is mounted, and loses its content. Returns NOT_FOUND if there is
-  // none.
+  // Detaches a disk, even while it is mounted, and loses its content; or returns NOT_FOUND.
   absl::Status DetachDisk(uint32_t number);
-  // Grows a disk to `size_bytes`, which Windows notices at the next rescan. Returns NOT_FOUND, or
+  // Grows a disk to `size_bytes`. Windows notices it at the next rescan. Returns NOT_FOUND, or
   // INVALID_ARGUMENT unless the size is larger.
   absl::Status GrowDisk(uint32_t number, uint64_t size_bytes);
 
-  // Adds an empty share to a server, which is created if necessary. Returns ALREADY_EXISTS if the
-  // share exists.
+  // Adds an empty share to a server, and creates the server if necessary. Returns ALREADY_EXISTS if
+  // the share exists.
   absl::Status AddShare(absl::string_view server, absl::string_view share);
-  // Adds a user to a server or changes the password, which breaks the mappings made with the old
-  // one. Returns NOT_FOUND if there is no such server.
+  // Adds a user to a server, or changes the password and so breaks the mappings with the old one.
+  // Returns NOT_FOUND for an unknown server.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view username,
                               const Secret& password);
-  // Makes a mapping unhealthy until it is removed and made again. Returns NOT_FOUND if there is
-  // none.
+  // Makes a mapping unhealthy until it is removed and made again; or returns NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
   // Makes an SMB server, by name, or all iSCSI portals at an address reachable or unreachable.
-  // Returns NOT_FOUND if there is none.
+  // Returns NOT_FOUND for an unknown name or address.
   absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
   // Appends a rule to the fault table. Returns INVALID_ARGUMENT if it could never apply.
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
   // Applies the rules that name an rpc. A rule with a resource applies to calls with a field of
-  // that text, without case.
+  // that text, ignoring case.
   absl::Status Pass(const CallContext& context, absl::string_view method,
                     absl::FunctionRef<std::vector<std::string>()> fields) override;
 
@@ -88,11 +85,10 @@ class Machine final : public FaultGate {
   }
   // Creates a directory unless it exists.
   absl::Status MakeDirectory(absl::string_view path);
-  // Removes an empty directory of a drive, a mounted folder or a link. Returns NOT_FOUND if there
-  // is none.
+  // Removes an empty directory of a drive, a mounted folder or a link; or returns NOT_FOUND.
   absl::Status RemoveFolder(absl::string_view path);
-  // Creates a directory link on a drive, to a path of either kind, which need not exist. The target
-  // of a junction must be on a drive.
+  // Creates a directory link on a drive. Its target is a path of either kind, and need not exist.
+  // The target of a junction must be on a drive.
   absl::Status MakeLink(absl::string_view path, absl::string_view target, bool junction = false);
   absl::Status MakeLink(const WindowsPath& path, absl::string_view target) {
     return MakeLink(path.ToString(), target);
@@ -107,10 +103,11 @@ class Machine final : public FaultGate {
   CallCounts CountCalls() const { return core_.counts(); }
   // Returns a copy of the whole state, secrets included.
   NodeState Snapshot();
-  // Restores the state with which the node was created.
+  // Restores the state in which the node was created.
   void Reset();
 
-  // Returns the core, for win32/ and wmi/, which show the machine. The machine keeps ownership.
+  // Returns the core for win32/ and wmi/, the host's views of the machine. The machine keeps
+  // ownership.
   Core* core() { return &core_; }
 
  private:

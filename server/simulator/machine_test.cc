@@ -35,7 +35,7 @@ Disk DiskWithVolume(int volume) {
 }
 
 // The last known place of a volume must never be taken for its current one.
-TEST_F(MachineTest, FindsVolumesWhereverTheyAreByNow) {
+TEST_F(MachineTest, FindVolumeReturnsAVolumesCurrentPlace) {
   const auto disk_of = [&](int volume) {
     return node_->core()->Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
       const absl::StatusOr<VolumePlace> place = FindVolume(state, TestVolume(volume));
@@ -82,7 +82,7 @@ TEST_F(MachineTest, FindsVolumesWhereverTheyAreByNow) {
   EXPECT_THAT(disk_of(6), Yields(6u));
 }
 
-TEST_F(MachineTest, ForgetsDisksThatAreGone) {
+TEST_F(MachineTest, TheMachineForgetsDetachedDisks) {
   for (int round = 0; round < 100; ++round) {
     const absl::StatusOr<uint32_t> number = node_->AttachDisk(RawDisk(uint64_t{1} << 30));
     ASSERT_THAT(number, IsOk());
@@ -109,7 +109,7 @@ FaultRule Fails(std::string operation, std::string resource = "", uint32_t times
   return rule;
 }
 
-TEST_F(MachineTest, RulesThatCouldNeverStrikeAreRefused) {
+TEST_F(MachineTest, FaultRulesThatCouldNeverApplyAreRefused) {
   EXPECT_THAT(node_->InjectFault(Fails("volume.Frobnicate")), FailsWith(kInvalid, "operation"));
   EXPECT_THAT(node_->InjectFault(Fails("")), HasCode(kInvalid));
   FaultRule nothing = Fails("*");
@@ -119,7 +119,7 @@ TEST_F(MachineTest, RulesThatCouldNeverStrikeAreRefused) {
   EXPECT_THAT(node_->InjectFault(nothing), FailsWith(kInvalid, "latency_ms"));
 }
 
-TEST_F(MachineTest, AStuckRuleNeedsNeitherCodeNorLatency) {
+TEST_F(MachineTest, AStuckFaultRuleNeedsNeitherCodeNorLatency) {
   FaultRule stuck = Fails("filesystem.PathExists");
   stuck.code = absl::StatusCode::kOk;
   EXPECT_THAT(node_->InjectFault(stuck), FailsWith(kInvalid, "code"));
@@ -129,7 +129,7 @@ TEST_F(MachineTest, AStuckRuleNeedsNeitherCodeNorLatency) {
   EXPECT_TRUE(node_->Snapshot().faults[0].stuck);
 }
 
-TEST_F(MachineTest, AttachesOnlyDisksThatCanBe) {
+TEST_F(MachineTest, AttachDiskRefusesImpossibleDisks) {
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB)), Yields(4u));
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB), 1), HasCode(kExists));
   EXPECT_THAT(node_->AttachDisk(RawDisk(7)), FailsWith(kInvalid, "disk[5].size_bytes"));
@@ -138,7 +138,7 @@ TEST_F(MachineTest, AttachesOnlyDisksThatCanBe) {
   EXPECT_THAT(node_->DetachDisk(4), HasCode(kNotFound));
 }
 
-TEST_F(MachineTest, TrapsAreSetWhereThePathSays) {
+TEST_F(MachineTest, LinksAndFilesArePlantedAtTheirPaths) {
   EXPECT_THAT(node_->MakeLink("C:\\l", "relative"), HasCode(kInvalid));
   EXPECT_THAT(node_->MakeLink("l", "C:\\"), HasCode(kInvalid));
   EXPECT_THAT(node_->MakeLink("C:\\Windows", "C:\\"), HasCode(kExists));
@@ -147,7 +147,7 @@ TEST_F(MachineTest, TrapsAreSetWhereThePathSays) {
   EXPECT_THAT(node_->WriteFile("Q:\\f", 1, false), HasCode(kNotFound));
 }
 
-TEST_F(MachineTest, RemovesDirectoriesAsAKubeletDoes) {
+TEST_F(MachineTest, RemoveFolderRemovesDirectoriesAsTheKubeletDoes) {
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\l", "C:\\Windows"), IsOk());
   EXPECT_THAT(node_->RemoveFolder("C:\\var\\lib\\kubelet\\pods"), FailsWith(kInternal, "0x91"));
@@ -160,7 +160,7 @@ TEST_F(MachineTest, RemovesDirectoriesAsAKubeletDoes) {
   EXPECT_THAT(host_->volume().GetStats(context_, TestVolume(2)), IsOk());
 }
 
-TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
+TEST_F(MachineTest, ARebootKeepsTheDisksContentAndLosesTheStateInMemory) {
   node_ = TestNode(R"(
     disk { number: 4 size_bytes: 1073741824 awaits_rescan: true }
     smb_server { name: "files" user { name: "me" password: "mine" } share { name: "data" } }
@@ -202,7 +202,7 @@ TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
   EXPECT_EQ(after.services[2].state, ServiceState::kStopped);
 }
 
-TEST_F(MachineTest, TellsWhenADeviceComes) {
+TEST_F(MachineTest, AnArrivingDeviceEndsAwaitDeviceChange) {
   Core& core = *node_->core();
   uint64_t seen = core.DeviceChanges();
   core.AwaitDeviceChange(seen, absl::Milliseconds(1));
@@ -232,7 +232,7 @@ TEST_F(MachineTest, TellsWhenADeviceComes) {
   EXPECT_EQ(core.DeviceChanges(), seen);
 }
 
-TEST_F(MachineTest, ConcurrentCallersSeeOneNode) {
+TEST_F(MachineTest, ConcurrentCallersShareOneNode) {
   constexpr int kCallers = 8;
   constexpr int kRounds = 200;
   std::atomic<int> initialised = 0, partitioned = 0, made = 0;
@@ -267,7 +267,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(TreeTest, KnowsWhereAVolumeIsMounted) {
+TEST(TreeTest, MountsOfListsTheFoldersOfAVolume) {
   const VolumeId volume = TestVolume(1);
   const VolumeId other = TestVolume(2);
   Tree tree;
@@ -298,7 +298,7 @@ TEST(TreeTest, KnowsWhereAVolumeIsMounted) {
   EXPECT_THAT(copy.MountsOf(volume), ElementsAre(below, b));
 }
 
-TEST(TreeTest, DigsAsDeepAsWindowsCanName) {
+TEST(TreeTest, PathsAreLimitedToTheLengthThatWindowsAllows) {
   Tree tree;
   Tree::Id at = Tree::kRoot;
   size_t depth = 0;

@@ -1,4 +1,4 @@
-// The nodes of scenarios/, which are part of the program.
+// The nodes of scenarios/. They are part of the program.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct NamedScenario {
   absl::string_view description() const;
 };
 
-// Returns the default scenario first, then the others by name.
+// Returns all scenarios: first the default one, then by name.
 absl::Span<const NamedScenario> NamedScenarios();
-// Returns the textproto of the scenario with this name; empty if there is none.
+// Returns the textproto of the scenario with this name, or an empty text.
 absl::string_view ScenarioNamed(absl::string_view name);
 inline bool IsScenario(absl::string_view name) { return !ScenarioNamed(name).empty(); }
 // Returns the node that is served if no scenario is given.

@@ -45,14 +45,14 @@ INSTANTIATE_TEST_SUITE_P(All, NamedScenarioTest, testing::ValuesIn(NamedScenario
                            return name;
                          });
 
-TEST_P(NamedScenarioTest, LoadsByNameAndIsListed) {
+TEST_P(NamedScenarioTest, AScenarioLoadsByNameAndIsListed) {
   EXPECT_THAT(LoadScenario(GetParam().name, "test"), IsOk());
   EXPECT_FALSE(GetParam().description().empty());
   EXPECT_TRUE(absl::StrContains(ListScenarios(), GetParam().name));
   EXPECT_TRUE(absl::StrContains(ListScenarios(), GetParam().description()));
 }
 
-TEST_P(NamedScenarioTest, ADumpIsTheSameNode) {
+TEST_P(NamedScenarioTest, ADumpLoadsToTheSameNode) {
   const auto node = Node(GetParam().name);
   const std::string dump = StateToProto(node->Snapshot()).DebugString();
   EXPECT_EQ(StateToProto(Node(dump)->Snapshot()).DebugString(), dump);
@@ -65,7 +65,7 @@ TEST_P(NamedScenarioTest, WindowsRunsOnOneDisk) {
 }
 
 // Every attached disk differs from all others, as far as the cloud distinguishes them.
-TEST_P(NamedScenarioTest, AttachesDisksAtPlacesOfTheirOwn) {
+TEST_P(NamedScenarioTest, AttachedDisksHaveDifferentAddressesAndNames) {
   const auto node = Node(GetParam().name);
   for (int i = 0; i < 3; ++i) Attached(*node);
   const std::vector<Disk> disks = node->Snapshot().disks;
@@ -82,7 +82,7 @@ TEST_P(NamedScenarioTest, AttachesDisksAtPlacesOfTheirOwn) {
 }
 
 // Calls must return every fact that a scenario gives for its disks.
-TEST_P(NamedScenarioTest, ItsDisksAreSeenAsDescribed) {
+TEST_P(NamedScenarioTest, CallsReturnTheFactsThatTheScenarioGivesForItsDisks) {
   const CallContext context;
   const auto machine = Node(GetParam().name);
   std::map<uint32_t, Disk> disks;
@@ -119,7 +119,7 @@ TEST_P(NamedScenarioTest, ItsDisksAreSeenAsDescribed) {
   }
 }
 
-TEST(NamedScenariosTest, AnUnknownNameIsRefusedWithThoseThereAre) {
+TEST(NamedScenariosTest, TheErrorForAnUnknownNameListsTheKnownNames) {
   EXPECT_THAT(
       LoadScenario("azure-scs", "scenario"),
       FailsWith(kInvalid, "scenario: no scenario is called azure-scs; there are default, "));
@@ -144,7 +144,7 @@ TEST(AttachTest, TheCloudChoosesTheFirstFreePlace) {
               FailsWith(kExists, "place: another disk is at 5"));
 }
 
-TEST(AttachTest, ARequestSaysWhatIsOtherwise) {
+TEST(AttachTest, ARequestsPropertiesOverrideTheCloudsDefaults) {
   const auto node = Node("ec2-nitro-2022");
   proto::AttachDiskRequest request;
   request.set_choose_number(true);
@@ -174,7 +174,7 @@ TEST(AttachTest, ACopyIsOfflineBesideItsOriginal) {
               FailsWith(kNotFound, "there is no disk 1"));
 }
 
-TEST(AttachTest, AnNvmeDiskIsKnownByItsLunAlone) {
+TEST(AttachTest, AnAzureNvmeDiskDiffersOnlyInItsLun) {
   const auto node = Node("azure-nvme");
   const Disk disk = Attached(*node);
   EXPECT_EQ(disk.location, node->Snapshot().disks[0].location);
@@ -203,7 +203,7 @@ TEST(AttachTest, ADiskArrivesAfterTheCloudsDelay) {
   EXPECT_THAT(seen(), Yields(3u));
 }
 
-TEST(AttachTest, ADiskArrivesByItself) {
+TEST(AttachTest, AnAttachedDiskArrivesWithoutARescan) {
   const auto node = Node("attach { arrival_ms: 1 }");
   Attached(*node);
   const absl::Time deadline = absl::Now() + absl::Minutes(2);
@@ -217,7 +217,7 @@ TEST(AttachTest, ADiskArrivesByItself) {
 }
 
 // Readers copy the page's scenarios, behaviours and faults, so each of them must load.
-TEST(SimulatorReadmeTest, EveryTextOfAScenarioLoads) {
+TEST(SimulatorReadmeTest, EveryScenarioOfTheReadmeLoads) {
   std::ifstream file(SIMULATOR_README);
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::vector<std::string> texts = absl::StrSplit(page, "```textproto\n");

@@ -13,7 +13,7 @@
 namespace csi_proxy::machine::simulator {
 namespace {
 
-// The number of steps after which Windows gives up.
+// Windows gives up after this number of steps.
 constexpr int kMaxSteps = 63;
 
 // Walks along one path.

@@ -18,7 +18,8 @@ struct Resolved {
   // way is not there, or if the volume has no file system.
   Tree* tree = nullptr;
   Tree::Id entry = Tree::kRoot;
-  // The volume of the tree, or the one without a file system where the path ends; empty on a share.
+  // The volume of the tree, or the volume without a file system at the path's end; empty on a
+  // share.
   std::optional<VolumePlace> place;
   // The components below `entry` that do not exist.
   std::vector<std::string> missing;

@@ -28,7 +28,7 @@ WindowsError ReadError(const proto::WindowsError& in) {
   return error;
 }
 
-// Converts an enumeration, whose numbers are those of the C++ type; proto3 allows other numbers.
+// Converts an enumeration with the numbers of the C++ type; proto3 allows other numbers.
 template <typename Enum>
 Enum ReadEnum(int value, int last, const std::string& at, absl::string_view field,
               Problems* problems) {

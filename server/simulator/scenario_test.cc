@@ -24,7 +24,7 @@ void ExpectStable(Machine& node) {
   EXPECT_EQ(Dump(**loaded), first);
 }
 
-TEST(ScenarioTest, TheDefaultLoadsAndDumpsTheSame) {
+TEST(ScenarioTest, TheDefaultScenarioSurvivesADumpAndALoad) {
   const auto node = LoadScenario(DefaultScenarioText(), "default.textproto");
   ASSERT_THAT(node, IsOk());
   ExpectStable(**node);
@@ -36,7 +36,7 @@ TEST(ScenarioTest, TheDefaultLoadsAndDumpsTheSame) {
               Yields(true));
 }
 
-TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
+TEST(ScenarioTest, TheDumpOfAChangedNodeShowsTheChanges) {
   auto node = *LoadScenario(DefaultScenarioText(), "default.textproto");
   const CallContext context;
   ASSERT_THAT(NewSimulatedHost(*node)->disk().InitializeGpt(context, 1), IsOk());
@@ -69,7 +69,7 @@ TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
   ExpectStable(*node);
 }
 
-TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
+TEST(ScenarioTest, BehaviourOptionsSurviveALoadAndADump) {
   const Behaviour strict = (*LoadScenario("", "empty"))->Snapshot().behaviour;
   EXPECT_EQ(strict.volume_cache_delay, absl::Seconds(1));
   EXPECT_EQ(strict.out_parameters, OutParameters::kGiven);
@@ -104,7 +104,7 @@ TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
   ExpectStable(**node);
 }
 
-TEST(ScenarioTest, WhatOthersHaveWrittenToADiskIsLoadedAndDumped) {
+TEST(ScenarioTest, ForeignDataOfADiskSurvivesALoadAndADump) {
   const auto node = LoadScenario(
       "disk { size_bytes: 1073741824 style: GPT partition { type: LINUX size_bytes: 104857600 }"
       " foreign { offset_bytes: 1080 data: '\\x53\\xEF' } foreign { data: 'a' } }",
@@ -118,7 +118,7 @@ TEST(ScenarioTest, WhatOthersHaveWrittenToADiskIsLoadedAndDumped) {
   ExpectStable(**node);
 }
 
-TEST(ScenarioTest, WhatWindowsSaysOfDisksAndVolumesIsLoadedAndDumped) {
+TEST(ScenarioTest, FactsOfDisksAndVolumesSurviveALoadAndADump) {
   const auto node = LoadScenario(
       "disk { number: 1 size_bytes: 1073741824 style: GPT bus_type: BUS_NVME health: DISK_WARNING"
       "   offline_reason: OFFLINE_COLLISION unique_id: 'ID' is_boot: true is_system: true"
@@ -164,7 +164,7 @@ TEST(ScenarioTest, WhatWindowsSaysOfDisksAndVolumesIsLoadedAndDumped) {
   }
 }
 
-TEST(ScenarioTest, AMountWhoseDiskWasPulledLoadsAgain) {
+TEST(ScenarioTest, AMountOfADetachedDiskSurvivesADumpAndALoad) {
   auto node = TestNode();
   const CallContext context;
   ASSERT_THAT(NewSimulatedHost(*node)->volume().Mount(context, TestVolume(2), Kubelet("pods\\p1")),
@@ -359,7 +359,7 @@ const BadScenario kBad[] = {
     {"fault { operation: '*' latency_ms: 4294967295 }", "fault[0].latency_ms"},
 };
 
-TEST(ScenarioTest, BadScenariosAreRefusedByTheNameOfTheField) {
+TEST(ScenarioTest, TheErrorForABadScenarioNamesTheField) {
   for (const BadScenario& bad : kBad) {
     std::string text = bad.text;
     if (text[0] == '$') text = absl::StrReplaceAll(kVolume, {{"$", text.substr(1)}});
@@ -370,7 +370,7 @@ TEST(ScenarioTest, BadScenariosAreRefusedByTheNameOfTheField) {
   }
 }
 
-TEST(ScenarioTest, TooManyFilesAreRefusedHoweverTheyAreWritten) {
+TEST(ScenarioTest, TooManyFilesAreRefusedInNestedPathsToo) {
   std::string files;
   for (int i = 0; i < 30; ++i) {
     files += "file { path: '" + std::to_string(i);
@@ -381,7 +381,7 @@ TEST(ScenarioTest, TooManyFilesAreRefusedHoweverTheyAreWritten) {
               FailsWith(kInvalid, "more than 100000"));
 }
 
-TEST(ScenarioTest, OffsetsNumbersAndIdsAreFilledIn) {
+TEST(ScenarioTest, MissingOffsetsNumbersAndIdsAreFilledIn) {
   const auto node = TestNode();
   const NodeState state = node->Snapshot();
   const std::vector<DiskPartition>& partitions = state.disks[0].partitions;

@@ -85,7 +85,7 @@ void RestartServices(NodeState& state, SteadyTime now) {
     const bool by_itself = service.start_type == ServiceStartType::kBoot ||
                            service.start_type == ServiceStartType::kSystem ||
                            service.start_type == ServiceStartType::kAutomatic;
-    // A service whose dependency is disabled stays stopped, as on Windows.
+    // A service with a disabled dependency stays stopped, as on Windows.
     if (by_itself && service.state == ServiceState::kStopped) (void)Start(state, service, now);
   }
   AdvanceServices(state, now);

@@ -23,7 +23,7 @@ struct SmbCredentials {
   Secret password;
 };
 
-// Returns true if Windows shows a mapping as OK, which does not mean that the share can be read.
+// Returns true if Windows shows a mapping as OK. Its share may be unreadable all the same.
 bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping);
 // Maps a share. Returns ALREADY_EXISTS if it is mapped; NOT_FOUND if the server or the share does
 // not exist; FAILED_PRECONDITION if the server refuses the credentials, if another mapping of the
@@ -36,8 +36,8 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
 // Returns NOT_FOUND if there is no such mapping.
 absl::Status RemoveMapping(NodeState& state, absl::string_view share, absl::string_view local_path);
 
-// Adds a user or changes the password, which breaks the mappings made with the old one. Returns
-// NOT_FOUND if there is no such server.
+// Adds a user, or changes the password and so breaks the mappings with the old one. Returns
+// NOT_FOUND for an unknown server.
 absl::Status ChangePassword(NodeState& state, absl::string_view server, absl::string_view user,
                             const Secret& password);
 // Breaks a mapping. Returns NOT_FOUND if the share is not mapped.

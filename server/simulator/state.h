@@ -1,5 +1,7 @@
 // The whole of a simulated node as one plain value: a scenario describes it, the node changes it
-// and a dump shows it. Not thread-safe: a Machine must guard its state.
+// and a dump shows it. In a node's initial state, a field with the infinite future means a time
+// after the start of the node (`cached_at`: after the arrival), by the delay that the field names.
+// Not thread-safe: a Machine must guard its state.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,7 @@ struct Volume {
   VolumeId id;
   // Empty: not formatted.
   std::string file_system;
-  // `A` to `Z`; 0 for none.
+  // `A` to `Z`, or 0.
   char drive_letter = 0;
   Tree tree;
   // The label of the file system.
@@ -53,8 +55,7 @@ struct Volume {
   uint32_t allocation_unit_bytes = 0;
 };
 
-// The facts of a disk that MSFT_Disk shows, with its numbers, and on which nothing else of the node
-// depends.
+// The facts of a disk that only MSFT_Disk shows. The rest of the node does not depend on them.
 struct DiskFacts {
   uint16_t bus_type = 0;
   // The reason of an offline disk; 0: by policy.
@@ -65,14 +66,13 @@ struct DiskFacts {
   // Windows runs on the disk, or starts from it, although it is not the disk with C:.
   bool is_boot = false;
   bool is_system = false;
-  // The names of an NVMe disk in page 83. The EUI is hexadecimal, a namespace id of 0 means none,
-  // and an empty text means none.
+  // The names of an NVMe disk in page 83; empty or 0 if it lacks the name. The EUI is hexadecimal.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   std::string scsi_name;
   // The GUID of a GPT disk, the signature of an MBR disk. Empty: no other disk has the same.
   std::string disk_id;
-  // The LUN of a disk whose location names none.
+  // The LUN, if the disk's location has no LUN.
   uint32_t lun = 0;
 };
 
@@ -82,11 +82,9 @@ struct DiskPartition {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<Volume> volume;
-  // The time at which the volume appears. In a node's initial state the infinite future means the
-  // node's arrival delay after the start.
+  // The volume appears at this time. Delay: NodeState::volume_arrival_delay.
   SteadyTime arrives_at = SteadyTime::InfinitePast();
-  // The time at which WMI shows the volume, unless it is refreshed earlier. In a node's initial
-  // state the infinite future means the cache's delay after the arrival.
+  // WMI shows the volume at this time or an earlier refresh. Delay: Behaviour::volume_cache_delay.
   SteadyTime cached_at = SteadyTime::InfinitePast();
   // The volume is not mounted, because automount is disabled and no program has called
   // MSFT_Partition.Online yet.
@@ -106,8 +104,8 @@ struct DiskBytes {
 
 struct Disk {
   uint32_t number = 0;
-  // The size that Windows knows. The hardware may have grown to `grown_size_bytes` (0: unchanged),
-  // which a rescan notices.
+  // The size that Windows knows. The hardware may have grown to `grown_size_bytes` (0: unchanged);
+  // a rescan notices it.
   uint64_t size_bytes = 0;
   uint64_t grown_size_bytes = 0;
   std::string location;
@@ -122,8 +120,7 @@ struct Disk {
   bool read_only = false;
   // Attached, but not visible before the next rescan.
   bool awaits_rescan = false;
-  // Attached, but not visible before this time. In a node's initial state the infinite future means
-  // the cloud's delay after the start.
+  // Attached, but not visible before this time. Delay: Attach::arrival_delay.
   SteadyTime arrives_at = SteadyTime::InfinitePast();
   // Windows does not use the disk: it shows an MSFT_Disk without `Number`, and no device.
   bool without_number = false;
@@ -148,7 +145,7 @@ struct SmbUser {
 struct SmbShare {
   std::string name;
   Tree tree;  // no mount points; links are DFS links
-  // The size of the file system on the server, which contains only this share.
+  // The size of the file system on the server. It contains only this share.
   uint64_t size_bytes = kDefaultBytes;
 
   static constexpr uint64_t kDefaultBytes = uint64_t{1} << 40;
@@ -173,7 +170,7 @@ struct SmbMappingState {
   bool broken = false;
   // Windows shows the mapping as disconnected, as it does if it has not been used for a while.
   bool idle = false;
-  // `G:`; empty for none.
+  // `G:`, or empty.
   std::string local_path;
   // See node.proto.
   bool persistent = false;
@@ -184,23 +181,23 @@ struct SmbMappingState {
 enum class ChapMode { kNone, kOneWay, kMutual };
 
 // A target as one portal offers it. If several portals offer a target, by its IQN, the first has
-// its disks and credentials; the others have only a session of their own. A `separate` entry is
-// another target with the same IQN.
+// its disks and credentials; each further portal has only a session of its own. A `separate` entry
+// is another target with the same IQN.
 struct IscsiTarget {
   std::string iqn;
   ChapMode chap = ChapMode::kNone;
   std::string username;
   Secret secret;
-  // The secret by which the target authenticates itself, for ChapMode::kMutual.
+  // With this secret the target authenticates itself, for ChapMode::kMutual.
   Secret mutual_secret;
   bool separate = false;
   bool connected = false;
-  // The authentication by which the session logged in.
+  // The session logged in with this authentication.
   ChapMode session_chap = ChapMode::kNone;
   // The session is connected again at the next start.
   bool persistent = false;
-  // At the first portal: the target's disks, which the node has while a session by any portal is
-  // connected. At the other portals: the disks that their session shows a second time, because MPIO
+  // At the first portal: the target's disks. The node has them while a session by any portal is
+  // connected. At each further portal: the disks that its session shows a second time, because MPIO
   // does not claim them.
   std::vector<Disk> disks;
 };
@@ -227,8 +224,7 @@ struct Service {
   std::vector<std::string> depends_on;
   absl::Duration start_latency;
   absl::Duration stop_latency;
-  // The time at which a pending state ends. In a node's initial state the infinite future means the
-  // whole latency after the start.
+  // A pending state ends at this time. Delay: the service's whole latency.
   SteadyTime pending_until = SteadyTime::InfiniteFuture();
 };
 
@@ -239,8 +235,8 @@ enum class AnsweredObjects { kAll, kNone, kEachTwice };
 struct FaultRule {
   // `volume.FormatVolume`, `volume.*`, `*`, or a call such as `win32.Flush` (see Operations()).
   std::string operation;
-  // The disk number, volume id, path, share, portal, IQN or service name of the call, without case;
-  // for an rpc, any field of the request. Empty for any.
+  // The disk number, volume id, path, share, portal, IQN or service name of the call, ignoring
+  // case; for an rpc, any field of the request. Empty for any.
   std::string resource;
   // The number of times that the rule applies before it is removed; 0 for always.
   uint32_t times = 0;
@@ -263,7 +259,7 @@ enum class OutParameters { kGiven, kNull, kOdd };
 // The scenario's choice where Windows may behave in more than one way, by version, setting or
 // chance.
 struct Behaviour {
-  // The time by which WMI shows a new volume later than the mount manager, unless it is refreshed.
+  // WMI shows a new volume later than the mount manager by this time, unless it is refreshed.
   absl::Duration volume_cache_delay = absl::Seconds(1);
   OutParameters out_parameters = OutParameters::kGiven;
   // A volume that is new to the node stays away until its partition is brought online, as after

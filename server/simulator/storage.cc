@@ -23,8 +23,7 @@ constexpr uint64_t kEntryBytes = kKiB;
 
 constexpr const char* kFileSystems[] = {"NTFS", "ReFS", "FAT32", "exFAT"};
 
-// Returns the size of the file system's own structures: a sixteenth of a small volume, 32 MiB of
-// others.
+// Returns the size of the file system's own structures: a sixteenth of the volume, at most 32 MiB.
 uint64_t OwnBytes(uint64_t size_bytes) { return std::min(size_bytes / 16, 32 * kMiB); }
 
 // The texts around the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.

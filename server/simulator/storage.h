@@ -23,11 +23,11 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 
 inline constexpr uint32_t kSectorBytes = 512;
 
-// The letter of the volume with Windows, which cannot be formatted or go offline.
+// The letter of the volume with Windows. It cannot be formatted or go offline.
 inline constexpr char kSystemDrive = 'C';
 
-// The first offset at which a partition may start, and the least distance from the end of the last
-// one to the end of the disk.
+// Partitions begin at least this far behind the start of the disk, and end at least this far before
+// its end.
 inline constexpr uint64_t kDiskMargin = kMiB;
 // The size of the protective MBR, the header and the table. A second table and header lie at the
 // end of the disk.
@@ -35,12 +35,12 @@ inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 
-// Returns the disks that Windows sees, by number: not those that have yet to arrive or await a
-// rescan, nor those of a target without a session. Valid until a disk comes or goes.
+// Returns the disks that Windows sees, by number: they have arrived, await no rescan, and a
+// target's disk has a session. Valid until a disk comes or goes.
 std::vector<Disk*> VisibleDisks(NodeState& state);
-// Returns a disk, or NOT_FOUND if Windows sees none of this number.
+// Returns a disk, or NOT_FOUND if Windows does not see this number.
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
-// Returns a visible disk, even one without a number in WMI; null if there is none.
+// Returns a visible disk, even one without a number in WMI, or null.
 Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number);
 // IsBoot() returns true if Windows runs on the disk, IsSystem() if Windows starts from it.
 bool IsBoot(const Disk& disk);
@@ -49,10 +49,10 @@ bool IsSystem(const Disk& disk);
 std::vector<Disk*> AllDisks(NodeState& state);
 
 // DevicePath() returns the path of a disk's device, as in MSFT_Disk.Path. DiskNumberOfPath()
-// returns the number of the disk with that path, without case; nullopt for any other text.
+// returns the number of the disk with that path, ignoring case; nullopt for any other text.
 std::string DevicePath(uint32_t disk_number);
 std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
-// Returns the number of the disk whose device path the text contains, if any.
+// Returns the number of a disk if the text contains its device path.
 std::optional<uint32_t> DiskNumberIn(absl::string_view text);
 
 // A volume and its place. REQUIRES: no pointer is null.
@@ -62,14 +62,15 @@ struct VolumePlace {
   Volume* volume;
 };
 
-// Returns a volume, or NOT_FOUND if there is none, its disk is offline, or it has yet to arrive.
+// Returns a volume, or NOT_FOUND if the id is unknown, the disk offline or the volume yet to
+// arrive.
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id);
 // Returns the volume with a drive letter, or NOT_FOUND like FindVolume().
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 
 // Returns the number of disks and volumes that Windows sees.
 size_t CountDevices(NodeState& state);
-// Returns the time at which the next disk or volume appears by itself, or the infinite future.
+// Returns when the next disk or volume arrives without a rescan, or the infinite future.
 SteadyTime NextArrival(const NodeState& state);
 
 // Returns the size of a volume's file system. REQUIRES: the volume is formatted.
@@ -79,7 +80,7 @@ uint64_t FileSystemBytes(const DiskPartition& partition);
 // entry, and the files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);
 
-// Returns the drives (`D:\`) and folders of drives (`C:\a\b\`) at which a volume is mounted.
+// Returns a volume's mount points: drives (`D:\`) and folders of drives (`C:\a\b\`).
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume);
 
 // Returns the folder as MountPointsOf() names it; empty if the volume has no letter.
@@ -98,7 +99,7 @@ bool IsWriteProtected(const VolumePlace& place);
 // Returns INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
 
-// Starts the delays after which the mount manager and, later, WMI show a new volume.
+// Starts the delays until the mount manager and, later, WMI show a new volume.
 void LetVolumeArrive(const NodeState& state, DiskPartition& partition);
 // Implements MSFT_Partition.Online: mounts a volume that automount did not mount.
 void BringOnline(const NodeState& state, DiskPartition& partition);
@@ -132,7 +133,7 @@ struct FormatOptions {
   uint32_t allocation_unit_bytes = 0;
   std::string label = "";
 };
-// The sizes to which a partition may be resized.
+// The limits for resizing a partition.
 struct SupportedSize {
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;

@@ -19,7 +19,7 @@
 namespace csi_proxy::machine::simulator {
 
 // A table of entries, as NTFS keeps its files, rather than nested nodes, so that no depth makes
-// code recurse. Names are compared without case but kept as given. Copies are independent. Not
+// code recurse. Names are compared ignoring case but kept as given. Copies are independent. Not
 // thread-safe.
 class Tree {
  public:
@@ -27,8 +27,7 @@ class Tree {
   // copies of an entry have the original's.
   using Id = uint64_t;
   static constexpr Id kRoot = 0;
-  // The largest file that NTFS allows with its usual clusters. Sizes passed here must not exceed
-  // it.
+  // The largest file that NTFS allows with its usual clusters, and the largest size to pass here.
   static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;
 
   enum class Kind { kDirectory, kFile, kLink };
@@ -41,14 +40,13 @@ class Tree {
     bool read_only = false;
     // The target of a link, `C:\a\b` or `\\host\share\a`. Links are directory links.
     std::string target;
-    // True for a junction: a link with the reparse tag of a mount point, whose target is on a
-    // drive.
+    // True for a junction: a link to a path on a drive, with the reparse tag of a mount point.
     bool junction = false;
     // The volume that is mounted at a directory.
     std::optional<VolumeId> mounted;
     // True if a program made the junction to the volume itself: the mount manager does not know it.
     bool mounted_by_hand = false;
-    // The reparse tag of a directory or file that is no link; 0 for none.
+    // The reparse tag of a directory or file that is no link, or 0.
     uint32_t reparse_tag = 0;
 
     // Set by the tree.
@@ -67,15 +65,15 @@ class Tree {
 
   bool Has(Id id) const { return entries_.contains(id); }
   const Entry& at(Id id) const { return entries_.at(id); }
-  // Returns the entry of that name in a directory; nullopt if there is none, or if `directory` is
-  // not a directory.
+  // Returns a directory's entry by name; nullopt if it is missing, or if `directory` is not a
+  // directory.
   std::optional<Id> Find(Id directory, absl::string_view name) const;
   // Returns the names from the root down to the entry, joined by `\`; empty for the root.
   std::string PathOf(Id id) const;
   // Returns all entries but the root, by name, each directory before its content.
   std::vector<Id> Walk() const;
 
-  // Returns the directories at which the mount manager knows a volume, in Walk()'s order.
+  // Returns the directories with a mount of the volume in the mount manager, in Walk()'s order.
   std::vector<Id> MountsOf(const VolumeId& volume) const;
 
   // Adds an entry to a directory. Returns ALREADY_EXISTS if the name is taken, FAILED_PRECONDITION
@@ -107,7 +105,7 @@ class Tree {
   void NoteMount(Id id);
 
   std::unordered_map<Id, Entry> entries_;
-  // The directories at which volumes are mounted.
+  // The directories with a mounted volume.
   std::set<std::pair<VolumeId, Id>> mounts_;
   uint64_t file_bytes_ = 0;
 };

@@ -12,8 +12,8 @@ ServiceReport ServiceStatus::Pending() {
 
 ServiceReport ServiceStatus::Running() {
   phase_ = ServicePhase::kRunning;
-  // SERVICE_ACCEPT_PRESHUTDOWN is left out, because the kubelet's preshutdown handler unmounts the
-  // pods' volumes through this service. See service_installer/README.md.
+  // Does not accept SERVICE_ACCEPT_PRESHUTDOWN, because the kubelet's preshutdown handler unmounts
+  // the pods' volumes through this service. See service_installer/README.md.
   return {.phase = phase_, .accepted_controls = kAcceptStop | kAcceptShutdown};
 }
 

@@ -1,5 +1,4 @@
-// The rules by which a service reports to the service control manager and answers its controls,
-// without the calls to it.
+// Rules for reports to the service control manager and answers to its controls. Does not call it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace csi_proxy {
 
-// With the values of winsvc.h.
+// The values are those of winsvc.h.
 enum class ServicePhase : uint32_t { kStopped = 1, kStarting = 2, kStopping = 3, kRunning = 4 };
 enum ServiceControl : uint32_t {
   kControlStop = 1,
@@ -35,29 +34,29 @@ struct ServiceReport {
 // Tracks the phases of a service. Not thread-safe.
 class ServiceStatus {
  public:
-  // The interval of calls to Progress() while the service starts or stops, and the time for which
-  // the manager waits for the next report.
+  // The interval of calls to Progress() while the service starts or stops, and the time that the
+  // manager waits for the next report.
   static constexpr absl::Duration kProgressInterval = absl::Seconds(2);
   static constexpr absl::Duration kWaitHint = absl::Seconds(10);
-  // A longer start reports no progress, so that it cannot delay the system's start.
+  // A longer start stops reporting progress, so that it cannot delay the system's start.
   static constexpr absl::Duration kStartLimit = absl::Minutes(2);
 
   explicit ServiceStatus(SteadyTime now) : pending_until_(now + kStartLimit) {}
 
   ServiceReport Starting() { return Pending(); }
   ServiceReport Running();
-  // Begins a stop, which should end within `limit`.
+  // Begins a stop. It should end within `limit`.
   ServiceReport Stopping(SteadyTime now, absl::Duration limit);
   ServiceReport Stopped(uint32_t exit_code);
 
   // Returns the report that keeps the manager waiting, or nullopt if none is due.
   std::optional<ServiceReport> Progress(SteadyTime now);
 
-  // Returns true if a stop has exceeded its limit because a call does not return. The caller must
-  // then report StopOverdue() and end the process.
+  // Returns true if a stop has exceeded its limit because a call does not return. Then the caller
+  // must report StopOverdue() and end the process.
   bool IsStopOverdue(SteadyTime now) const;
-  // Reports success although the stop did not end, because after an error the manager would restart
-  // the service that it has stopped
+  // Reports success although the stop did not end: after an error the manager would restart the
+  // stopped service
   // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).
   ServiceReport StopOverdue() { return Stopped(0); }
 

@@ -15,7 +15,7 @@ using Answer = ServiceStatus::Answer;
 
 const SteadyTime kStart = SteadyTime();
 
-TEST(ServiceStatusTest, ControlsAreTakenOnlyWhileRunning) {
+TEST(ServiceStatusTest, ControlsAreAcceptedOnlyWhileRunning) {
   ServiceStatus status(kStart);
   EXPECT_EQ(status.Starting().accepted_controls, 0u);
   EXPECT_EQ(status.Running().accepted_controls, uint32_t{kAcceptStop | kAcceptShutdown});
@@ -23,14 +23,14 @@ TEST(ServiceStatusTest, ControlsAreTakenOnlyWhileRunning) {
   EXPECT_EQ(status.Stopped(0).accepted_controls, 0u);
 }
 
-// The kubelet's preshutdown handler needs the service, so it must not stop then.
-TEST(ServiceStatusTest, PreshutdownIsNeitherAskedForNorTaken) {
+// The kubelet's preshutdown handler needs the service, so the service must not stop at preshutdown.
+TEST(ServiceStatusTest, PreshutdownIsNotAccepted) {
   constexpr uint32_t kAcceptPreshutdown = 0x100;
   EXPECT_EQ(ServiceStatus(kStart).Running().accepted_controls & kAcceptPreshutdown, 0u);
   EXPECT_EQ(ServiceStatus::OnControl(kControlPreshutdown), Answer::kNotImplemented);
 }
 
-TEST(ServiceStatusTest, StopAndShutdownStop) {
+TEST(ServiceStatusTest, StopAndShutdownControlsStopTheService) {
   EXPECT_EQ(ServiceStatus::OnControl(kControlStop), Answer::kStop);
   EXPECT_EQ(ServiceStatus::OnControl(kControlShutdown), Answer::kStop);
   EXPECT_EQ(ServiceStatus::OnControl(kControlInterrogate), Answer::kNothing);
@@ -41,7 +41,7 @@ TEST(ServiceStatusTest, StopAndShutdownStop) {
   }
 }
 
-TEST(ServiceStatusTest, EachPendingReportHasANewCheckpointAndOthersHaveNone) {
+TEST(ServiceStatusTest, OnlyPendingReportsHaveACheckpointWhichIncreases) {
   ServiceStatus status(kStart);
   EXPECT_EQ(status.Starting().checkpoint, 1u);
   const auto progress = status.Progress(kStart + absl::Seconds(2));
@@ -58,12 +58,12 @@ TEST(ServiceStatusTest, EachPendingReportHasANewCheckpointAndOthersHaveNone) {
   EXPECT_FALSE(status.Progress(kStart).has_value());
 }
 
-// Several reports must fit into the time for which the manager waits.
+// Several reports must fit into the time that the manager waits.
 TEST(ServiceStatusTest, TheWaitHintCoversSeveralReports) {
   EXPECT_GE(ServiceStatus::kWaitHint, 3 * ServiceStatus::kProgressInterval);
 }
 
-TEST(ServiceStatusTest, ProgressIsNotClaimedBeyondTheLimit) {
+TEST(ServiceStatusTest, ProgressIsNotReportedBeyondTheLimit) {
   ServiceStatus status(kStart);
   status.Starting();
   EXPECT_TRUE(status.Progress(kStart + ServiceStatus::kStartLimit - absl::Seconds(1)).has_value());
@@ -71,7 +71,7 @@ TEST(ServiceStatusTest, ProgressIsNotClaimedBeyondTheLimit) {
   EXPECT_FALSE(status.IsStopOverdue(kStart + absl::Hours(24))) << "a start is not a stop";
 }
 
-TEST(ServiceStatusTest, AStopThatDoesNotEndIsOverdueAndReportedAsASuccess) {
+TEST(ServiceStatusTest, AnOverdueStopIsReportedAsASuccess) {
   ServiceStatus status(kStart);
   status.Running();
   EXPECT_FALSE(status.IsStopOverdue(kStart + absl::Hours(1000)));
@@ -88,15 +88,15 @@ TEST(ServiceStatusTest, AStopThatDoesNotEndIsOverdueAndReportedAsASuccess) {
 }  // namespace
 namespace {
 
-// Must never be destroyed, because the watchdog, which is never destroyed, uses it.
+// Must never be destroyed, because the watchdog uses it and is never destroyed.
 struct Bite {
   absl::Notification done;
   SteadyTime at;
 };
 
-TEST(WatchdogTest, BitesAfterTheLimitAndNotBefore) {
+TEST(WatchdogTest, TheActionRunsAtTheLimitAndNotBefore) {
   static auto& bite = *new Bite();
-  // Static, so that LeakSanitizer finds an owner after the thread has ended.
+  // Static, so that LeakSanitizer finds an owner after the end of the thread.
   static Watchdog& watchdog = Watchdog::Start([] {
     bite.at = SteadyTime::Now();
     bite.done.Notify();

@@ -1,5 +1,4 @@
-// Connects the process to what starts and stops it: signals of a terminal or container, or Windows'
-// service control manager.
+// Starts and stops of the process, by signals or by Windows' service control manager.
 #pragma once
 
 #include <functional>
@@ -28,7 +27,7 @@ class Supervisor {
   virtual void RequestStop(std::string reason) = 0;
 
   // Reports that the stop has begun. Ends the process after `limit`, for example if a system call
-  // does not return, or at once on a second request where that is customary (Ctrl-C).
+  // does not return, or immediately on a second request where that is usual (Ctrl-C).
   virtual void ReportStopping(absl::Duration limit) = 0;
 };
 
@@ -42,10 +41,10 @@ enum ExitCode {
   kExitCallStuck = 3,
 };
 
-// Runs `body`, which starts the service, waits for the stop, stops and returns an ExitCode. Under
-// the service control manager `body` runs on a separate thread, and its result is reported as the
-// service-specific exit code. If `must_be_service` is true, returns FAILED_PRECONDITION, without
-// running `body`, if the manager has not started the process, or does not exist.
+// Runs `body`. It must start the service, wait for the stop, stop the service and return an
+// ExitCode. Under the service control manager, runs `body` on a separate thread and reports its
+// result as the service-specific exit code. Returns FAILED_PRECONDITION, without running `body`, if
+// `must_be_service` is true and no service control manager has started the process.
 absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code);
 

@@ -13,8 +13,8 @@
 namespace csi_proxy {
 namespace {
 
-// Each connection needs a descriptor. The usual soft limit of 1024 protects users of select(),
-// of which there are none here.
+// Each connection needs a descriptor. The usual soft limit of 1024 protects programs that use
+// select(); this program does not.
 void RaiseDescriptorLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -22,8 +22,7 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// glibc gives each thread a heap of its own, which keeps what a large request has taken for a
-// moment.
+// By default glibc gives each thread its own heap, and a heap keeps the memory of a large request.
 void ShareHeaps() {
   mallopt(M_ARENA_MAX, 2);
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
@@ -50,7 +49,7 @@ class Signals final : public Supervisor {
       int received = 0;
       sigwait(&awaited_, &received);
       if (received != kRequested) return received == SIGINT ? "SIGINT" : "SIGTERM";
-      // Without a request the signal came from elsewhere and is ignored.
+      // Without a request the signal is from another source and is ignored.
       const MutexLock lock(mutex_);
       if (!request_.empty()) return request_;
     }
@@ -72,7 +71,7 @@ class Signals final : public Supervisor {
   }
 
  private:
-  // Wakes AwaitStop(). Stays blocked for ever, so that a late signal has no effect.
+  // Wakes AwaitStop(). Always blocked, so that a late signal has no effect.
   static constexpr int kRequested = SIGUSR1;
 
   sigset_t stop_, awaited_;

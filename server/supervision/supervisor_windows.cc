@@ -1,4 +1,4 @@
-// Stops by the console (Ctrl-C, Ctrl-Break and close, which nssm and containers use) and by the
+// Stops by the console (Ctrl-C, Ctrl-Break and close, sent by nssm and containers) and by the
 // service control manager.
 #include <atomic>
 #include <thread>
@@ -24,7 +24,7 @@ static_assert(SERVICE_CONTROL_STOP == kControlStop &&
               SERVICE_CONTROL_PRESHUTDOWN == kControlPreshutdown &&
               SERVICE_ACCEPT_STOP == kAcceptStop && SERVICE_ACCEPT_SHUTDOWN == kAcceptShutdown);
 
-// Passes a stop from a thread of Windows to AwaitStop().
+// Passes a stop from one of Windows' threads to AwaitStop().
 class StopWaiter : public Supervisor {
  public:
   std::string AwaitStop() final {
@@ -65,19 +65,19 @@ class Console final : public StopWaiter {
   }
 
  private:
-  // Called on a thread of Windows.
+  // Windows calls this on a thread of its own.
   static BOOL WINAPI OnControl(DWORD type) {
     Console& self = *instance_;
     switch (type) {
       case CTRL_C_EVENT:
       case CTRL_BREAK_EVENT:
-        // At the second one the default handler ends the process.
+        // On a second Ctrl-C or Ctrl-Break the default handler ends the process.
         if (self.stopping_) return FALSE;
         self.RequestStop(type == CTRL_C_EVENT ? "Ctrl-C" : "Ctrl-Break");
         return TRUE;
       case CTRL_CLOSE_EVENT:
       case CTRL_SHUTDOWN_EVENT: {
-        // Wait for the drain, because the process ends when this returns
+        // Waits for the stop, because the process ends when this returns
         // (https://learn.microsoft.com/windows/console/handlerroutine).
         self.RequestStop("close of the console");
         const MutexLock lock(self.mutex_);
@@ -85,9 +85,8 @@ class Console final : public StopWaiter {
         return TRUE;
       }
       case CTRL_LOGOFF_EVENT:
-        // Windows sends this only to services, including nssm's child, when any user logs off. The
-        // default handler of a service ignores the event, but TRUE would end the process (same
-        // page).
+        // When any user logs off, Windows sends this to services only, including nssm's child. A
+        // service's default handler ignores it, but TRUE would end the process (same page).
         return FALSE;
       default:
         return FALSE;
@@ -110,7 +109,7 @@ class Service final : public StopWaiter {
     instance_ = this;
   }
 
-  // Returns FAILED_PRECONDITION, at once, if the service control manager has not started the
+  // Returns FAILED_PRECONDITION immediately if the service control manager has not started the
   // process
   // (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-startservicectrldispatcherw).
   absl::Status Run() {
@@ -160,7 +159,7 @@ class Service final : public StopWaiter {
     progress.join();
     const MutexLock lock(self.mutex_);
     self.Report(self.status_.Stopped(static_cast<uint32_t>(self.exit_code_)));
-    // The process may end from here on.
+    // The process may end at any time after this report.
   }
 
   static DWORD WINAPI OnControl(DWORD control, DWORD, void*, void*) {
@@ -220,7 +219,7 @@ class Service final : public StopWaiter {
 absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
   // A service has no standard handles (https://learn.microsoft.com/windows/console/getstdhandle).
-  // Others do not ask, because Wine waits ten seconds with the answer while another service runs.
+  // Otherwise does not try, because Wine delays the answer by ten seconds if another service runs.
   if (must_be_service || GetStdHandle(STD_ERROR_HANDLE) == nullptr) {
     static Service* const service = new Service(body);
     absl::Status status = service->Run();

@@ -11,12 +11,12 @@
 
 namespace csi_proxy {
 
-// Starts its thread at once, because a thread may fail to start during a stop. Never destroyed,
+// Starts its thread immediately, because a thread may fail to start during a stop. Never destroyed,
 // because `bite` may be called at any time.
 class Watchdog {
  public:
-  // `bite` must end the process, without waiting for what a thread stuck in the kernel may hold,
-  // such as the lock of a log.
+  // `bite` must end the process. It must not wait for a resource that a thread stuck in the kernel
+  // may hold, such as the lock of a log.
   static Watchdog& Start(std::function<void()> bite) {
     auto* const watchdog = new Watchdog(std::move(bite));
     std::thread([watchdog] { watchdog->Watch(); }).detach();

@@ -31,8 +31,8 @@ enum class Http2Violation : uint8_t {
   kStreams,        // more calls under way than the server's settings allow
   kResets,         // more RST_STREAMs, in both directions, than honest clients cause
   kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
-  kMessage,        // a request whose message has flags other than 0 and 1
-  kPush,           // PUSH_PROMISE, which only servers may send
+  kMessage,        // a request message with flags other than 0 and 1
+  kPush,           // PUSH_PROMISE; only servers may send it
   kConnections,    // more connections than the client may begin
   kBarred,         // any frame of a barred client
 };
@@ -60,7 +60,7 @@ struct Http2Limits {
   // client.
   size_t calls = 1024;
   // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671).
-  // An honest client may cancel all its calls at once.
+  // An honest client may cancel all its calls concurrently.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
@@ -68,33 +68,33 @@ struct Http2Limits {
   // A request of a stream, such as reflection's. A tool that reads all descriptions of all pipes
   // sends about 500.
   double control_frames_per_streamed_request = 1;
-  // Bytes of answers that add one token, because a client opens its windows as it reads them:
+  // This many bytes of answers add one token, because a client opens its windows as it reads them:
   // grpc-go and nghttp2 send two WINDOW_UPDATEs for 16 to 32 KiB, gRPC C++ and grpc-go now and then
   // a PING.
   double answer_bytes_per_control_frame = 4096;
-  // The bytes of an unknown frame that cost one control frame; the frame itself costs another.
+  // This many bytes of an unknown frame cost one control frame; the frame itself costs another.
   double unknown_bytes_per_control_frame = 64;
-  // The bytes of frames that the session drops unread, such as DATA of a call that was answered
-  // early, that cost one control frame.
+  // This many bytes of frames that the session drops unread, such as DATA of a call that was
+  // answered early, cost one control frame.
   double dropped_bytes_per_control_frame = 1024;
-  // The most bytes that sessions hold for a client. They hold what has arrived of messages that
-  // need no room, twice what has arrived of an unfinished frame, and answers that the client's
-  // windows keep from leaving. 512 unfinished requests of 16 KiB take 8 MiB. The rest is for
-  // answers, and for frames that the end of a read has cut.
+  // The most bytes that sessions hold for a client: what has arrived of messages that need no room,
+  // twice what has arrived of an unfinished frame, and answers that wait for the client's windows.
+  // 512 unfinished requests of 16 KiB take 8 MiB. The rest is for answers, and for frames that the
+  // end of a read has cut.
   size_t held_bytes = 9 << 20;
   // What a call takes beside its messages: its stream and its headers. Its tenant holds them,
   // because a tenant with many processes may have tens of thousands of calls.
   size_t call_bytes = 2 << 10;
-  // The most bytes of messages longer than a call may send unasked (MessageRoom). A longer sum
-  // waits. The largest message fits four times.
+  // The room for long messages, those of more than kUnaskedBytes (MessageRoom), in bytes. Without
+  // room a message waits. The largest message fits four times.
   size_t room_bytes = 1 << 20;
-  // The most frames that wait for a connection to be read. 256 calls queue at most three each, for
-  // a window, the headers and the trailers.
+  // The most frames that wait until a connection's client reads. 256 calls queue at most three
+  // each: a window, the headers and the trailers.
   size_t queued_frames = 1024;
   // Connections that were ended for a violation. A client that overdraws this is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
   // Calls that were refused because their client had used its share. A driver that must mount the
-  // volumes of a thousand pods at once has about a thousand calls refused.
+  // volumes of a thousand pods concurrently has about a thousand calls refused.
   Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
   // Connections that never made a call and were evicted for a newer one of their client. A driver
   // that never closes its connections is not charged, because it has made calls on them.
@@ -107,16 +107,16 @@ struct Http2Limits {
 
 class MessageRoom;
 
-// The account of one client. All its connections pay from it, so a client gains nothing if it
-// redials after the end of a connection. Thread-safe.
+// The account of one client. All its connections pay from it, so a client gains no advantage by
+// redialling after the end of a connection. Thread-safe.
 class Http2Account {
  public:
-  // The rooms of the client's messages come from `tenant`, which also holds what this account
-  // holds; or from this account if `tenant` is null.
+  // If `tenant` is not null, the client's messages take their rooms there, and it is charged for
+  // all that this account holds. Otherwise they take them here.
   explicit Http2Account(const Http2Limits& limits = {},
                         std::shared_ptr<Http2Account> tenant = nullptr);
 
-  // Returns the account whose rooms messages of `account` take.
+  // Returns the account that grants the rooms of the messages of `account`.
   static std::shared_ptr<Http2Account> WithRooms(const std::shared_ptr<Http2Account>& account) {
     return account->tenant_ != nullptr ? account->tenant_ : account;
   }
@@ -129,15 +129,15 @@ class Http2Account {
   bool PayConnection(Http2Time now);
   // Begins a call and credits its control frames. Its request is unfinished until EndRequest().
   // Returns kNone; kStreams if the client has too many calls; kUnfinished if too many requests are
-  // unfinished. Returns nothing if the tenant has no memory for the call: that is no fault of the
-  // client.
+  // unfinished; nullopt if the tenant has no memory for the call, because that is not the client's
+  // fault.
   std::optional<Http2Violation> BeginCall();
   void EndRequest();
   void EndCall();
 
   // Hold() charges bytes that a session keeps, or returns false at the limit of the client or its
-  // tenant. Drop() returns them.
-  // CreditSent() credits the control frames of the reader of an answer's bytes.
+  // tenant. Drop() returns them. CreditSent() credits the control frames that a client sends when
+  // it reads an answer's bytes.
   bool Hold(size_t bytes);
   // Returns true if the client itself may hold `bytes` more, whatever its tenant holds.
   bool MayHold(size_t bytes) const;
@@ -198,9 +198,9 @@ class Http2Account {
   std::list<MessageRoom*> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The room of one long message in its client's account, from the moment at which the length is
-// known until the message's memory is freed. A message without room does not arrive, because its
-// call's window stays shut. Thread-safe.
+// The room of one long message in its client's account, from the time that the length is known
+// until the message's memory is freed. A message without room does not arrive, because its call's
+// window stays shut. Thread-safe.
 class MessageRoom {
  public:
   class Waiter {
@@ -228,8 +228,8 @@ class MessageRoom {
   const std::shared_ptr<Http2Account> account_;
   const size_t bytes_;
   Waiter* const waiter_;
-  // The account's lock guards both. A room that is not granted has a place among those that wait. A
-  // process that ends gives up many rooms at once, wherever they stand.
+  // The account's lock guards both. A room that is not granted has a place in `waiting_`, so that
+  // it can leave from the middle: a process that ends gives up many rooms together.
   bool granted_ = false;
   std::list<MessageRoom*>::iterator place_;
 };

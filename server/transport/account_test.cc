@@ -25,7 +25,7 @@ class RoomTest : public testing::Test {
   CountingWaiter waiter_;
 };
 
-TEST_F(RoomTest, IsGrantedAtOnceWhileThereIsSome) {
+TEST_F(RoomTest, RoomIsGrantedWithoutAWaitWhileThereIsEnough) {
   const auto first = Take(all_ - 1);
   const auto second = Take(1);
   EXPECT_TRUE(first->granted());
@@ -34,7 +34,7 @@ TEST_F(RoomTest, IsGrantedAtOnceWhileThereIsSome) {
   EXPECT_EQ(waiter_.rooms, 0) << "only waits are reported";
 }
 
-TEST_F(RoomTest, IsGrantedInTurn) {
+TEST_F(RoomTest, RoomIsGrantedInTheOrderOfWaiting) {
   auto first = Take(all_);
   auto large = Take(all_);
   auto small = Take(1);
@@ -48,7 +48,7 @@ TEST_F(RoomTest, IsGrantedInTurn) {
   EXPECT_EQ(waiter_.rooms, 2);
 }
 
-TEST_F(RoomTest, AFirstThatGivesUpLetsTheNextGoOn) {
+TEST_F(RoomTest, TheNextWaiterGetsRoomIfTheFirstLeaves) {
   const auto first = Take(all_ / 2);
   auto large = Take(all_);
   const auto small = Take(all_ / 2);
@@ -57,12 +57,12 @@ TEST_F(RoomTest, AFirstThatGivesUpLetsTheNextGoOn) {
   EXPECT_EQ(account_->room_bytes(), all_);
 }
 
-TEST_F(RoomTest, TheLargestMessageWaitsNotForEver) {
+TEST_F(RoomTest, AMessageLargerThanTheLimitIsGrantedRoom) {
   const auto room = Take(all_ * 10);
   EXPECT_TRUE(room->granted());
 }
 
-TEST_F(RoomTest, AllIsGivenBack) {
+TEST_F(RoomTest, AllRoomIsReturned) {
   {
     const auto granted = Take(all_);
     const auto waiting = Take(1);
@@ -70,7 +70,7 @@ TEST_F(RoomTest, AllIsGivenBack) {
   EXPECT_EQ(account_->room_bytes(), 0u);
 }
 
-TEST_F(RoomTest, ConnectionsOfAllThreadsShareTheAccount) {
+TEST_F(RoomTest, ConnectionsOfManyThreadsShareTheAccount) {
   struct Quiet : MessageRoom::Waiter {
     void OnRoom() override {}
   } waiter;
@@ -94,7 +94,7 @@ TEST_F(RoomTest, ConnectionsOfAllThreadsShareTheAccount) {
   EXPECT_EQ(account_->held_bytes() + account_->room_bytes(), 0u);
 }
 
-TEST(HoldTest, EndsAtTheLimit) {
+TEST(HoldTest, HoldIsRefusedAtTheLimit) {
   Http2Account account;
   EXPECT_TRUE(account.Hold(account.limits().held_bytes));
   EXPECT_FALSE(account.Hold(1));
@@ -103,7 +103,7 @@ TEST(HoldTest, EndsAtTheLimit) {
   EXPECT_TRUE(account.Hold(1));
 }
 
-TEST(HoldTest, ATenantHoldsTheCallsOfItsProcesses) {
+TEST(HoldTest, ATenantsAccountLimitsTheCallsOfAllItsProcesses) {
   Http2Limits limits;
   limits.held_bytes = 3 * limits.call_bytes;
   const auto tenant = std::make_shared<Http2Account>(limits);
@@ -118,7 +118,7 @@ TEST(HoldTest, ATenantHoldsTheCallsOfItsProcesses) {
   EXPECT_EQ(tenant->held_bytes(), limits.held_bytes);
 }
 
-TEST(HoldTest, RequestsWithinTheOtherLimitsFit) {
+TEST(HoldTest, TheMemoryLimitIsEnoughForTheAllowedUnfinishedRequests) {
   const Http2Limits limits;
   EXPECT_LE(limits.unfinished * (16u << 10), limits.held_bytes);
 }

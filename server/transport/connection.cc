@@ -11,14 +11,14 @@ namespace {
 // The bytes of one write. A client that does not read keeps at most these and a frame in memory.
 constexpr size_t kWriteBytes = 16 << 10;
 
-// After this many reads that ended at once, another thread reads on.
+// After this many reads that ended synchronously, another thread reads on.
 constexpr int kReadsInARow = 4;
 
 // A thread that begins several calls sends their answers together, but after this time at the
 // latest. A write costs more than most calls.
 constexpr auto kGathering = std::chrono::microseconds(100);
 
-// The connection whose answers this thread gathers.
+// This thread gathers the answers of this connection.
 thread_local const Connection* gathers_answers = nullptr;
 
 }  // namespace
@@ -129,8 +129,8 @@ void Connection::BeginWaiting(bool may_block, size_t most) {
   Change([] {});
 }
 
-// Takes the next request to begin. Returns false if none waits, or if the next one is of a call
-// that another thread begins: that thread will take it.
+// Takes the next request to begin. Returns false if no request waits, or if another thread is
+// beginning a request of the same call: that thread will take it.
 bool Connection::PopArrival(Arrival* arrival) {
   const MutexLock lock(mutex_);
   while (!arrivals_.empty()) {
@@ -225,7 +225,7 @@ void Connection::OnRoom() {
   });
 }
 
-// Writes what the session has for the client, until a write does not end at once.
+// Writes what the session has for the client, until a write does not end synchronously.
 void Connection::Send() {
   while (!writing_ && !broken_) {
     session_->Send(kWriteBytes, &out_);
@@ -235,7 +235,8 @@ void Connection::Send() {
     writing_ = true;
     const uint64_t write = ++writes_;
     bool ok = false;
-    // Others must not wait for the system. They queue, and this thread takes what they queued.
+    // Without the lock, because other threads must not wait for the system: they queue, and this
+    // thread takes their bytes.
     mutex_.Unlock();
     const bool ended = stream_->Write(out_, &ok);
     mutex_.Lock();
@@ -255,7 +256,7 @@ void Connection::EndWrite(bool ok) {
   if (!ok) broken_ = true;
 }
 
-// Ends the connection if nothing is left to do. Returns the news.
+// Ends the connection if all is done. Returns the news.
 Connection::News Connection::Settle() {
   News news;
   const Http2Violation violation = session_->violation();

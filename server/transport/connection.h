@@ -36,8 +36,8 @@ class Service {
 
   // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread that
   // reads connections, without a lock, and may answer at once. May block only if `may_block`: then
-  // other threads go on reading, this connection too, and its other requests go to them if this one
-  // is slow.
+  // other threads go on reading, also from this connection, and take over its other requests if
+  // this call is slow.
   virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request,
                          bool may_block) = 0;
   // Reports that a call of kManyRequests has no more requests. It must be answered.
@@ -81,21 +81,21 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   // connection until it has ended.
   void Start(absl::string_view received);
 
-  // Connects a call with its object, until the call is finished. Returns false if the call has been
+  // Sets the canceller of a call, until the call is finished. Returns false if the call has been
   // cancelled already. REQUIRES: OnRequest() of the call; called once for it.
   bool Register(CallId call, Canceller* canceller);
 
   // Send an answer; see Session. Do nothing if the call has been cancelled or finished.
   void Write(CallId call, absl::string_view message);
-  // After it the call's object is not called any more.
+  // Afterwards the call's canceller is not called any more.
   void Finish(CallId call, const absl::Status& status);
   void Answer(CallId call, const absl::Status& status, absl::string_view message);
 
-  // Lets calls under way finish, accepts no more, then ends the connection. Does nothing if calls
-  // are under way and `only_if_idle`.
+  // Lets calls under way finish, accepts no more, then ends the connection. With `only_if_idle`,
+  // has no effect if calls are under way.
   void GoAway(bool only_if_idle = false);
-  // Ends the connection at once. Clients see a broken connection, which gRPC reports as
-  // UNAVAILABLE. Calls no function of the events before it returns.
+  // Ends the connection at once. Clients see a broken connection; gRPC reports it as UNAVAILABLE.
+  // Calls no function of the events before it returns.
   void HangUp() { stream_->HangUp(); }
 
  private:
@@ -154,7 +154,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   absl::flat_hash_map<CallId, Canceller*> calls_ ABSL_GUARDED_BY(mutex_);
   // The requests that wait for Begin(), in order.
   std::deque<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
-  // The calls whose request a thread is handing to the service. A call's requests begin in order.
+  // The calls with a request on its way to the service. A call's requests begin in order.
   absl::InlinedVector<CallId, 4> beginning_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

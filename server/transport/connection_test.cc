@@ -174,7 +174,7 @@ TEST_F(ConnectionTest, AnswersReachTheClient) {
   EXPECT_TRUE(stream_->reading);
 }
 
-TEST_F(ConnectionTest, AnswersOfCallsThatBeganTogetherLeaveTogether) {
+TEST_F(ConnectionTest, AnswersToCallsOfOneReadAreSentInOneWrite) {
   Start(0);
   Pump();
   std::vector<size_t> written;
@@ -189,7 +189,7 @@ TEST_F(ConnectionTest, AnswersOfCallsThatBeganTogetherLeaveTogether) {
 }
 
 // The first write ends a client's read, so the client is woken once.
-TEST_F(ConnectionTest, TheAcknowledgementOfAPingLeavesWithTheAnswer) {
+TEST_F(ConnectionTest, APingsAcknowledgementIsSentWithTheAnswer) {
   Start(0);
   Pump();
   told_->on_request = [&](const Request& request) {
@@ -207,7 +207,7 @@ TEST_F(ConnectionTest, TheAcknowledgementOfAPingLeavesWithTheAnswer) {
 }
 
 // Another thread begins the other calls, which must not block it.
-TEST_F(ConnectionTest, ASlowCallDoesNotKeepOthersFromBeginning) {
+TEST_F(ConnectionTest, ASlowCallDoesNotDelayTheStartOfOthers) {
   absl::Notification others;
   told_->on_request = [&](const Request& request) {
     if (request.call == 1) {
@@ -222,13 +222,13 @@ TEST_F(ConnectionTest, ASlowCallDoesNotKeepOthersFromBeginning) {
   EXPECT_THAT(told_->may_block, ElementsAre(true, true, false));
 }
 
-TEST_F(ConnectionTest, TheNextReadBeginsBeforeACall) {
+TEST_F(ConnectionTest, TheNextReadStartsBeforeTheCall) {
   told_->on_request = [&](const Request&) { EXPECT_TRUE(stream_->reading); };
   Start();
   EXPECT_EQ(told_->requests.size(), 1u);
 }
 
-TEST_F(ConnectionTest, AClientThatNeverStopsSendingKeepsNoThread) {
+TEST_F(ConnectionTest, AClientThatSendsWithoutAPauseDoesNotKeepAThread) {
   Start(0);
   Pump();
   client_.Call("/one", "first");
@@ -247,7 +247,7 @@ TEST_F(ConnectionTest, AClientThatNeverStopsSendingKeepsNoThread) {
   EXPECT_THAT(reads_left, ElementsAre(1, 1, 1, 1, 0, 0));
 }
 
-TEST_F(ConnectionTest, OneWriteIsUnderWayAtATime) {
+TEST_F(ConnectionTest, OnlyOneWriteIsPendingAtATime) {
   stream_->stalls = true;
   Start(2);
   stream_->written.clear();
@@ -262,7 +262,7 @@ TEST_F(ConnectionTest, OneWriteIsUnderWayAtATime) {
 }
 
 // A client that does not read pays for the bytes of the write.
-TEST_F(ConnectionTest, TheAccountHoldsAWriteUntilItEnds) {
+TEST_F(ConnectionTest, TheAccountIsChargedForAWriteUntilItEnds) {
   Start();
   stream_->stalls = true;
   Answer(std::string(1000, 'a'));
@@ -273,7 +273,7 @@ TEST_F(ConnectionTest, TheAccountHoldsAWriteUntilItEnds) {
   EXPECT_EQ(account_->held_bytes(), 0u);
 }
 
-TEST_F(ConnectionTest, WithoutRoomInTheAccountOnlyAWriteThatWaitsEndsTheConnection) {
+TEST_F(ConnectionTest, WithAFullAccountOnlyAPendingWriteEndsTheConnection) {
   Start(2);
   const size_t most = account_->limits().held_bytes;
   ASSERT_TRUE(account_->Hold(most));
@@ -285,7 +285,7 @@ TEST_F(ConnectionTest, WithoutRoomInTheAccountOnlyAWriteThatWaitsEndsTheConnecti
   account_->Drop(most);
 }
 
-TEST_F(ConnectionTest, ACallThatWasCancelledIsTold) {
+TEST_F(ConnectionTest, ACancelledCallIsNotifiedOnce) {
   Start(2);
   Cancelled first, second;
   EXPECT_TRUE(connection_->Register(1, &first));
@@ -299,7 +299,7 @@ TEST_F(ConnectionTest, ACallThatWasCancelledIsTold) {
   EXPECT_EQ(client_.replies[1].data, "");
 }
 
-TEST_F(ConnectionTest, AFinishedCallIsNotTold) {
+TEST_F(ConnectionTest, AFinishedCallIsNotNotified) {
   Start();
   Cancelled call;
   ASSERT_TRUE(connection_->Register(1, &call));
@@ -308,7 +308,7 @@ TEST_F(ConnectionTest, AFinishedCallIsNotTold) {
   EXPECT_EQ(call.times, 0);
 }
 
-TEST_F(ConnectionTest, TheEndOfAClientCancelsItsCallsAndEndsTheConnection) {
+TEST_F(ConnectionTest, AClientsDisconnectCancelsItsCallsAndEndsTheConnection) {
   Start();
   Cancelled call;
   ASSERT_TRUE(connection_->Register(1, &call));
@@ -332,7 +332,7 @@ TEST_F(ConnectionTest, TheConnectionEndsAfterItsLastOperation) {
   EXPECT_EQ(ended_, 1);
 }
 
-TEST_F(ConnectionTest, AWriteThatFailsEndsTheConnection) {
+TEST_F(ConnectionTest, AFailedWriteEndsTheConnection) {
   Start();
   stream_->fails = true;
   Answer("an answer");
@@ -342,7 +342,7 @@ TEST_F(ConnectionTest, AWriteThatFailsEndsTheConnection) {
   EXPECT_EQ(ended_, 1);
 }
 
-TEST_F(ConnectionTest, AViolationIsToldOnceAndEndsTheConnection) {
+TEST_F(ConnectionTest, AViolationIsReportedOnceAndEndsTheConnection) {
   Start();
   Cancelled call;
   ASSERT_TRUE(connection_->Register(1, &call));
@@ -373,7 +373,7 @@ TEST_F(ConnectionTest, AfterGoAwayTheLastCallEndsTheConnection) {
   EXPECT_EQ(client_.goaway, NGHTTP2_NO_ERROR);
 }
 
-TEST_F(ConnectionTest, OnlyAnIdleConnectionGoesAwayForIdleness) {
+TEST_F(ConnectionTest, GoAwayForIdlenessEndsOnlyAnIdleConnection) {
   Start();
   connection_->GoAway(/*only_if_idle=*/true);
   Answer("an answer");
@@ -382,7 +382,7 @@ TEST_F(ConnectionTest, OnlyAnIdleConnectionGoesAwayForIdleness) {
   EXPECT_EQ(stream_->hang_ups, 1);
 }
 
-TEST_F(ConnectionTest, ALongRequestGoesOnWhenItHasRoom) {
+TEST_F(ConnectionTest, ALongRequestContinuesOnceItHasRoom) {
   Start(0);
   Pump();
   auto taken = std::make_unique<MessageRoom>(account_, account_->limits().room_bytes, nullptr);
@@ -400,7 +400,7 @@ TEST_F(ConnectionTest, ALongRequestGoesOnWhenItHasRoom) {
 }
 
 // The listener's thread must not block.
-TEST_F(ConnectionTest, ACallThatComesWithThePrefaceBeginsOnAnotherThread) {
+TEST_F(ConnectionTest, ACallThatArrivesWithThePrefaceRunsOnAnotherThread) {
   client_.Call("/one", "");
   connection_->Start(client_.Send());
   EXPECT_THAT(told_->requests, IsEmpty());
@@ -409,7 +409,7 @@ TEST_F(ConnectionTest, ACallThatComesWithThePrefaceBeginsOnAnotherThread) {
   EXPECT_EQ(told_->requests.size(), 1u);
 }
 
-TEST_F(ConnectionTest, TheEndIsToldAfterTheThreadsThatBeginCallsHaveLeft) {
+TEST_F(ConnectionTest, TheEndIsReportedAfterTheThreadsThatStartCallsReturn) {
   Start(0);
   Pump();
   told_->on_request = [&](const Request&) {
@@ -423,7 +423,7 @@ TEST_F(ConnectionTest, TheEndIsToldAfterTheThreadsThatBeginCallsHaveLeft) {
   EXPECT_EQ(told_->requests.size(), 1u) << "the other one was cancelled";
 }
 
-TEST_F(ConnectionTest, TheRequestsOfAStreamBeginOneAfterTheOther) {
+TEST_F(ConnectionTest, TheRequestsOfAStreamAreHandledOneAfterAnother) {
   Start(0);
   Pump();
   const int32_t stream = client_.Begin(CallHeaders("/many"), Message("first"), false);
@@ -441,7 +441,7 @@ TEST_F(ConnectionTest, TheRequestsOfAStreamBeginOneAfterTheOther) {
   EXPECT_THAT(told_->ends, ElementsAre(stream));
 }
 
-TEST_F(ConnectionTest, AViolationIsToldToTheClientAlthoughCallsCameWithIt) {
+TEST_F(ConnectionTest, AViolationIsSentToTheClientEvenIfCallsArriveWithIt) {
   Start(0);
   Pump();
   client_.Call("/one", "");
@@ -451,7 +451,7 @@ TEST_F(ConnectionTest, AViolationIsToldToTheClientAlthoughCallsCameWithIt) {
   EXPECT_NE(client_.goaway, -1);
 }
 
-TEST_F(ConnectionTest, AStreamOfRequestsHasItsEnd) {
+TEST_F(ConnectionTest, AStreamOfRequestsCanBeAnsweredAndFinished) {
   client_.Call("/many", "one");
   connection_->Start(client_.Send());
   stream_->RunPosted();

@@ -20,7 +20,7 @@ class Rescued {
   ~Rescued() = default;
 };
 
-// Rescues an object whose thread has run its calls for 20 to 40 ms. Any call may block, for
+// Rescues an object after its thread has run calls for 20 to 40 ms. Any call may block, for
 // instance on a dead disk. Thread-safe.
 class Rescuer {
  public:

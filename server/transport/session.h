@@ -36,8 +36,8 @@ using CallId = int32_t;
 inline constexpr size_t kUnaskedBytes = 16 << 10;
 
 struct SessionOptions {
-  // The most calls under way (SETTINGS_MAX_CONCURRENT_STREAMS), at most 256. A client that exceeds
-  // it before it knows it has its calls refused, and later its connection ended.
+  // The most calls under way (SETTINGS_MAX_CONCURRENT_STREAMS), at most 256. Further calls are
+  // refused while the client cannot know this limit; later they end its connection.
   uint32_t max_calls = 256;
   // The largest message of a request, in bytes. A call with a larger one fails with
   // RESOURCE_EXHAUSTED.
@@ -76,7 +76,7 @@ class SessionHandler : public MessageRoom::Waiter {
   // Returns the kind of a method.
   virtual Method Find(absl::string_view path) = 0;
 
-  // Begins a call whose request is complete; of kManyRequests, hands over the call's next request.
+  // Begins a call when its request is complete; of kManyRequests, hands over its next request.
   virtual void OnRequest(Request request) = 0;
   // Reports that no more requests of the call follow. Called for kManyRequests alone, for a call
   // without any request too.
@@ -106,11 +106,12 @@ class Session {
   // size. After a violation, or once ended(), it drops them.
   virtual void Receive(absl::string_view bytes, Http2Time now) = 0;
 
-  // Send an answer: any number of messages, and one status after them. A message for which the
-  // account has no bytes left finishes the call with RESOURCE_EXHAUSTED. Answer() does both for a
-  // unary call; it sends the message only if `status` is OK. An error without a message goes out as
-  // headers alone (trailers-only) with HTTP status 200. The functions only queue, and do nothing if
-  // the call has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of the call.
+  // Send an answer: any number of messages, and one status after them. If the account has no bytes
+  // left for a message, the call finishes with RESOURCE_EXHAUSTED. Answer() does both for a unary
+  // call; it sends the message only if `status` is OK. An error without a message goes out as
+  // headers alone (trailers-only) with HTTP status 200. The functions only queue. They have no
+  // effect if the call has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of
+  // the call.
   virtual void Write(CallId call, absl::string_view message) = 0;
   virtual void Finish(CallId call, const absl::Status& status) = 0;
   void Answer(CallId call, const absl::Status& status, absl::string_view message) {
@@ -118,19 +119,19 @@ class Session {
     Finish(call, status);
   }
 
-  // Opens the windows of messages whose room was granted after a wait (OnRoom()).
+  // Opens the windows of messages that have waited for their room and got it (OnRoom()).
   virtual void OpenWindows() = 0;
 
   // Lets calls under way finish and accepts no more (GOAWAY). Clients redial for further calls.
   // After the last call, ended() becomes true. Idempotent.
   virtual void GoAway() = 0;
 
-  // Cancels the calls under way, whose answers are not sent any more: for a broken connection.
+  // Cancels the calls under way, for a broken connection. Their answers are not sent any more.
   virtual void Cancel() = 0;
 
   // Returns true if Send() may return bytes; false after a Send() that reached the end of them.
   virtual bool wants_to_send() const = 0;
-  // Appends bytes for the client to `*bytes` until there are `most`, or none are left. May exceed
+  // Appends bytes for the client to `*bytes` until there are `most`, or all are taken. May exceed
   // `most` by one frame of 16 KiB. The session counts these bytes as sent.
   virtual void Send(size_t most, std::string* bytes) = 0;
 

@@ -97,7 +97,7 @@ class SessionAttackTest : public SessionTest {
   uint32_t stream_ = static_cast<uint32_t>(-1);
 };
 
-TEST_F(SessionAttackTest, HonestCallsPassForEver) {
+TEST_F(SessionAttackTest, HonestCallsAreNeverAViolation) {
   const std::string ping = Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
   // All calls come at one moment, so that no token is earned by waiting.
   EXPECT_EQ(Until(
@@ -111,7 +111,7 @@ TEST_F(SessionAttackTest, HonestCallsPassForEver) {
   EXPECT_EQ(account_->calls(), 0u);
 }
 
-TEST_F(SessionAttackTest, LeavingAsGrpcGoDoesIsNoViolation) {
+TEST_F(SessionAttackTest, TheGoAwayOfGrpcGoIsNotAViolation) {
   for (int i = 0; i < 100; ++i) {
     Receive(Call());
     Echo();
@@ -127,13 +127,13 @@ TEST_F(SessionAttackTest, LeavingAsGrpcGoDoesIsNoViolation) {
 
 // --- Nghttp2's own bounds, and the reasons that they get ---
 
-TEST_F(SessionAttackTest, ContinuationsEnd) {
+TEST_F(SessionAttackTest, TooManyContinuationsEndTheConnection) {
   Receive(Frame(rpc::kHeaders, 0, 1, Block()));
   EXPECT_EQ(Until([] { return Frame(rpc::kContinuation, 0, 1, Literal("a", "b")); }), 8);
   ExpectEnd(kContinuations);
 }
 
-TEST_F(SessionAttackTest, ContinuationsOfADroppedBlockEnd) {
+TEST_F(SessionAttackTest, TooManyContinuationsAfterGoAwayEndTheConnection) {
   Receive(Open());
   session_->GoAway();
   Sent();
@@ -142,7 +142,7 @@ TEST_F(SessionAttackTest, ContinuationsOfADroppedBlockEnd) {
   EXPECT_EQ(session_->violation(), kContinuations);
 }
 
-TEST_F(SessionAttackTest, PingsEndReadOrNot) {
+TEST_F(SessionAttackTest, TooManyPingsEndTheConnectionWhetherAnswersAreReadOrNot) {
   const std::string ping = Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
   EXPECT_EQ(Until([&] { return ping; }), 1000 - 2);
   ExpectEnd(kControlFrames);
@@ -152,7 +152,7 @@ TEST_F(SessionAttackTest, PingsEndReadOrNot) {
   EXPECT_EQ(session_->violation(), kControlFrames);
 }
 
-TEST_F(SessionAttackTest, ControlFramesEnd) {
+TEST_F(SessionAttackTest, TooManyControlFramesEndTheConnection) {
   const struct {
     const char* name;
     std::string frame;
@@ -178,7 +178,7 @@ TEST_F(SessionAttackTest, ControlFramesEnd) {
   }
 }
 
-TEST_F(SessionAttackTest, FramesForACallThatSayNothingEnd) {
+TEST_F(SessionAttackTest, TooManyEmptyFramesOfACallEndTheConnection) {
   const struct {
     const char* name;
     std::function<std::string()> frame;
@@ -197,7 +197,7 @@ TEST_F(SessionAttackTest, FramesForACallThatSayNothingEnd) {
   }
 }
 
-TEST_F(SessionAttackTest, TrailersAgainEnd) {
+TEST_F(SessionAttackTest, RepeatedTrailersEndTheConnection) {
   // Trailers that do not end the request reset the call.
   EXPECT_EQ(
       Until([&] {
@@ -216,7 +216,7 @@ TEST_F(SessionAttackTest, TrailersAgainEnd) {
   EXPECT_EQ(session_->violation(), kControlFrames);
 }
 
-TEST_F(SessionAttackTest, DataForACallThatIsOverEnds) {
+TEST_F(SessionAttackTest, TooMuchDataForAnEndedCallEndsTheConnection) {
   Receive(Join({Open(), Reset()}));
   // 113 empty frames have a KiB.
   const int taken = Until([&] { return Data(""); });
@@ -225,7 +225,7 @@ TEST_F(SessionAttackTest, DataForACallThatIsOverEnds) {
   EXPECT_EQ(session_->violation(), kControlFrames);
 }
 
-TEST_F(SessionAttackTest, ControlFramesComeBackWithTimeAndCalls) {
+TEST_F(SessionAttackTest, TimeAndCallsRestoreTheControlFrameLimit) {
   const std::string ping = Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
   EXPECT_EQ(Until([&] { return ping; }, true, 998), 998);
   Receive(Call());
@@ -237,19 +237,19 @@ TEST_F(SessionAttackTest, ControlFramesComeBackWithTimeAndCalls) {
 
 // --- Resets ---
 
-TEST_F(SessionAttackTest, RapidResetEnds) {
+TEST_F(SessionAttackTest, RapidResetEndsTheConnection) {
   EXPECT_EQ(Until([&] { return Join({Open(), Reset()}); }), 512);
   ExpectEnd(kResets);
 }
 
-TEST_F(SessionAttackTest, CancelledCallsEnd) {
+TEST_F(SessionAttackTest, TooManyCancelledCallsEndTheConnection) {
   EXPECT_EQ(Until([&] { return Join({Call(), Reset()}); }), 512);
   EXPECT_EQ(session_->violation(), kResets);
   EXPECT_EQ(handler_.cancelled.size(), 513u);
 }
 
 // MadeYouReset, CVE-2025-8671: the client makes the server reset a call that goes on.
-TEST_F(SessionAttackTest, ResetsOfTheServerEnd) {
+TEST_F(SessionAttackTest, TooManyResetsByTheServerEndTheConnection) {
   const std::string most = Number(0x7fffffff);
   EXPECT_EQ(Until([&] {
               return Join({Call(), Frame(rpc::kWindowUpdate, 0, stream_, most)});
@@ -264,7 +264,7 @@ TEST_F(SessionAttackTest, ResetsOfTheServerEnd) {
   EXPECT_EQ(session_->violation(), kResets);
 }
 
-TEST_F(SessionAttackTest, UnreadResetsEnd) {
+TEST_F(SessionAttackTest, TooManyUnreadResetsEndTheConnection) {
   const std::string most = Number(0x7fffffff);
   const int taken = Until(
       [&] {
@@ -282,7 +282,7 @@ TEST_F(SessionAttackTest, ResetsAreCountedOverAllConnections) {
   EXPECT_EQ(Until([&] { return Join({Open(), Reset()}); }), 212);
 }
 
-TEST_F(SessionAttackTest, EarlyAnswersAreResetsToo) {
+TEST_F(SessionAttackTest, EarlyAnswersCountAsResets) {
   EXPECT_EQ(Until([&] { return Open(0, "/unknown"); }), 512);
   EXPECT_EQ(session_->violation(), kResets);
 }
@@ -290,7 +290,7 @@ TEST_F(SessionAttackTest, EarlyAnswersAreResetsToo) {
 // --- Answers that do not leave ---
 
 // A client may ask for much at once and read it later, so its connection stays.
-TEST_F(SessionAttackTest, AnswersThatWaitForAWindowAreFew) {
+TEST_F(SessionAttackTest, AnswersThatWaitForAWindowAreLimited) {
   Receive(Frame(rpc::kSettings, 0, 0, std::string("\0\4\0\0\0\0", 6)));
   for (int i = 0; i < 250; ++i) {
     Receive(Call());
@@ -305,7 +305,7 @@ TEST_F(SessionAttackTest, AnswersThatWaitForAWindowAreFew) {
   EXPECT_EQ(handler_.cancelled.size(), 250 - session_->calls()) << "and the handler knows";
 }
 
-TEST_F(SessionAttackTest, RequestsOfOneStreamAreFewASecond) {
+TEST_F(SessionAttackTest, RequestsOfOneStreamAreLimitedPerSecond) {
   Receive(Open(0, "/many"));
   size_t requests = 0;
   while (session_->violation() == kNone && requests < 5000) {
@@ -321,7 +321,7 @@ TEST_F(SessionAttackTest, RequestsOfOneStreamAreFewASecond) {
   ExpectEnd(kControlFrames);
 }
 
-TEST_F(SessionAttackTest, AnswersOfOneCallThatDoNotLeaveAreFew) {
+TEST_F(SessionAttackTest, UnsentAnswersOfOneCallAreLimited) {
   Receive(Open(0, "/many"));
   size_t answers = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -338,13 +338,13 @@ TEST_F(SessionAttackTest, AnswersOfOneCallThatDoNotLeaveAreFew) {
   EXPECT_LE(answers, 1 + (account_->limits().held_bytes + kFirstWindow) / 10005);
 }
 
-TEST_F(SessionAttackTest, UnreadAnswersAreFew) {
+TEST_F(SessionAttackTest, UnreadAnswersAreLimited) {
   const int taken = Until([&] { return Call(); }, false);
   EXPECT_EQ(taken, 256);
   EXPECT_EQ(session_->violation(), kStreams);
 }
 
-TEST_F(SessionAttackTest, CallsOfAllConnectionsAreFew) {
+TEST_F(SessionAttackTest, ConcurrentCallsAreLimitedOverAllConnections) {
   std::vector<std::unique_ptr<Session>> sessions;
   size_t calls = 0;
   for (int i = 0; i < 10 && session_->violation() == kNone; ++i) {
@@ -358,7 +358,7 @@ TEST_F(SessionAttackTest, CallsOfAllConnectionsAreFew) {
   EXPECT_EQ(sessions.back()->violation(), kStreams);
 }
 
-TEST_F(SessionAttackTest, CallsBeyondTheGrantEnd) {
+TEST_F(SessionAttackTest, CallsBeyondTheAnnouncedLimitEndTheConnection) {
   SessionOptions options;
   options.max_calls = 12;
   Connect(options);
@@ -369,7 +369,7 @@ TEST_F(SessionAttackTest, CallsBeyondTheGrantEnd) {
   ExpectEnd(kStreams);
 }
 
-TEST_F(SessionAttackTest, CallsBeyondAGrantThatIsNotKnownAreRefused) {
+TEST_F(SessionAttackTest, CallsBeyondALimitNotYetAcknowledgedAreRefused) {
   SessionOptions options;
   options.max_calls = 12;
   Connect(options);
@@ -381,7 +381,7 @@ TEST_F(SessionAttackTest, CallsBeyondAGrantThatIsNotKnownAreRefused) {
 }
 
 // The session refuses these calls without keeping them, so only the queue of resets grows.
-TEST_F(SessionAttackTest, UnreadRefusalsEnd) {
+TEST_F(SessionAttackTest, TooManyUnreadRefusalsEndTheConnection) {
   SessionOptions options;
   options.max_calls = 1;
   Connect(options);
@@ -393,7 +393,7 @@ TEST_F(SessionAttackTest, UnreadRefusalsEnd) {
 
 // --- Memory ---
 
-TEST_F(SessionAttackTest, AListOfHeadersIsShort) {
+TEST_F(SessionAttackTest, TheSizeOfAHeaderListIsLimited) {
   // HPACK (RFC 7541, section 6.2.1): one long header in the table, then one byte for each copy.
   const std::string value(4000, 'v');
   const std::string entry = std::string("\x40\1a\x7f\xa1\x1e", 6) + value;
@@ -403,7 +403,7 @@ TEST_F(SessionAttackTest, AListOfHeadersIsShort) {
 
 // HPACK keeps the text of a header until it is complete (RFC 7541, section 5.2). This one has
 // 60,000 bytes.
-TEST_F(SessionAttackTest, AHeaderThatDoesNotEndIsShort) {
+TEST_F(SessionAttackTest, TheSizeOfAnUnfinishedHeaderIsLimited) {
   for (const bool dropped : {false, true}) {
     account_ = std::make_shared<Http2Account>();
     Reconnect();
@@ -422,7 +422,7 @@ TEST_F(SessionAttackTest, AHeaderThatDoesNotEndIsShort) {
 
 // Nghttp2 keeps what has arrived of a header block and of a GOAWAY. A tenant may have thousands of
 // connections.
-TEST_F(SessionAttackTest, TheAccountPaysForAnUnfinishedFrame) {
+TEST_F(SessionAttackTest, TheAccountIsChargedForAnUnfinishedFrame) {
   const std::string text = std::string("\0\1a\x7f\xe1\xd3\3", 7) + std::string(4000, 'x');
   const std::string begun = Frame(rpc::kHeaders, 0, 3, Block() + text);
   const std::string goaway = Frame(rpc::kGoAway, 0, 0, std::string(4000, '\0'));
@@ -447,7 +447,7 @@ TEST_F(SessionAttackTest, TheAccountPaysForAnUnfinishedFrame) {
 }
 
 // A process must not bar the others of its tenant.
-TEST_F(SessionAttackTest, WithoutMemoryOfTheTenantAClientIsRefusedAndNotBarred) {
+TEST_F(SessionAttackTest, AClientIsRefusedButNotBarredIfItsTenantsMemoryIsUsedUp) {
   const auto tenant = std::make_shared<Http2Account>();
   account_ = std::make_shared<Http2Account>(Http2Limits(), tenant);
   ASSERT_TRUE(tenant->Hold(tenant->limits().held_bytes));
@@ -468,7 +468,7 @@ TEST_F(SessionAttackTest, WithoutMemoryOfTheTenantAClientIsRefusedAndNotBarred) 
   EXPECT_EQ(handler_.requests.size(), 1u);
 }
 
-TEST_F(SessionAttackTest, LongHeadersAreNotKept) {
+TEST_F(SessionAttackTest, LongHeaderValuesAreTruncated) {
   Receive(Join(
       {Frame(rpc::kHeaders, rpc::kEndHeaders, 1,
              Block() + std::string("\0\xbtraceparent\x7f\xa1\x1e", 16) + std::string(4000, 'x')),
@@ -478,7 +478,7 @@ TEST_F(SessionAttackTest, LongHeadersAreNotKept) {
 }
 
 // A client that reads all but the end of an answer does not make the session keep it for nothing.
-TEST_F(SessionAttackTest, AnAnswerIsChargedUntilItsMemoryIsFree) {
+TEST_F(SessionAttackTest, AnAnswerIsChargedUntilItsMemoryIsFreed) {
   Receive(Frame(rpc::kWindowUpdate, 0, 0, Number(1 << 20)));
   Receive(Join({Open(0, "/many"), Data(Message("m"))}));
   session_->Write(1, std::string(65535, 'x'));
@@ -491,7 +491,7 @@ TEST_F(SessionAttackTest, AnAnswerIsChargedUntilItsMemoryIsFree) {
   EXPECT_EQ(account_->held_bytes(), 0u);
 }
 
-TEST_F(SessionAttackTest, UnfinishedRequestsAreFew) {
+TEST_F(SessionAttackTest, UnfinishedRequestsAreLimited) {
   std::vector<std::unique_ptr<Session>> sessions;
   int calls = 0;
   while (sessions.size() < 20) {
@@ -509,7 +509,7 @@ TEST_F(SessionAttackTest, UnfinishedRequestsAreFew) {
   ExpectEnd(kUnfinished);
 }
 
-TEST_F(SessionAttackTest, FilledWindowsAreBounded) {
+TEST_F(SessionAttackTest, MemoryOfFilledWindowsIsLimited) {
   std::vector<std::unique_ptr<Session>> sessions;
   const std::string most = Message(std::string(200000, 'x')).substr(0, kUnaskedBytes);
   while (sessions.size() < 20 && session_->violation() == kNone) {
@@ -524,7 +524,7 @@ TEST_F(SessionAttackTest, FilledWindowsAreBounded) {
   EXPECT_EQ(sessions.back()->violation(), kUnfinished);
 }
 
-TEST_F(SessionAttackTest, AClientThatNeverAcknowledgesSendsLittle) {
+TEST_F(SessionAttackTest, AClientThatNeverAcknowledgesTheSettingsCanSendLittle) {
   Connect();
   Introduce(false);
   const std::string part = Message(std::string(200000, 'x')).substr(0, 16000);
@@ -533,7 +533,7 @@ TEST_F(SessionAttackTest, AClientThatNeverAcknowledgesSendsLittle) {
   EXPECT_LE(account_->held_bytes(), 65535u);
 }
 
-TEST_F(SessionAttackTest, ALengthAloneTakesNoRoomBeyondTheSum) {
+TEST_F(SessionAttackTest, AnAnnouncedLengthReservesNoRoomBeyondTheLimit) {
   const std::string prefix = Message(std::string(250000, 'x')).substr(0, kPrefixBytes);
   Until([&] { return Join({Open(), Data(prefix)}); }, true, 200);
   EXPECT_EQ(session_->violation(), kNone);
@@ -542,7 +542,7 @@ TEST_F(SessionAttackTest, ALengthAloneTakesNoRoomBeyondTheSum) {
 
 // --- Frames that no client may send ---
 
-TEST_F(SessionAttackTest, ForbiddenFramesEnd) {
+TEST_F(SessionAttackTest, ForbiddenFramesEndTheConnection) {
   const std::string unknown_flags = "\x02" + Message("m").substr(1);
   const struct {
     const char* name;
@@ -600,7 +600,7 @@ TEST_F(SessionAttackTest, ForbiddenFramesEnd) {
   }
 }
 
-TEST_F(SessionAttackTest, OtherProtocolsEnd) {
+TEST_F(SessionAttackTest, OtherProtocolsEndTheConnection) {
   for (const char* bytes :
        {"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\1\0\0\0\0\1"}) {
     Connect();
@@ -611,7 +611,7 @@ TEST_F(SessionAttackTest, OtherProtocolsEnd) {
   }
 }
 
-TEST_F(SessionAttackTest, CallsUnderWayAreCancelledWhenTheConnectionEnds) {
+TEST_F(SessionAttackTest, TheEndOfTheConnectionCancelsItsRunningCalls) {
   Receive(Join({Call(), Open(), Frame(rpc::kPushPromise, 4, 1, Number(2))}));
   EXPECT_EQ(handler_.cancelled.size(), 1u);
   session_->Answer(1, absl::OkStatus(), "late");
@@ -622,7 +622,7 @@ TEST_F(SessionAttackTest, CallsUnderWayAreCancelledWhenTheConnectionEnds) {
 
 // --- Connections ---
 
-TEST_F(SessionAttackTest, ConnectionsAreFewASecond) {
+TEST_F(SessionAttackTest, ConnectionsAreLimitedPerSecond) {
   int connections = 1;
   for (; connections < 10000 && session_->violation() == kNone; ++connections) {
     Connect();
@@ -632,7 +632,7 @@ TEST_F(SessionAttackTest, ConnectionsAreFewASecond) {
   EXPECT_EQ(session_->violation(), kConnections);
 }
 
-TEST_F(SessionAttackTest, AClientThatIsEndedAgainAndAgainIsBarred) {
+TEST_F(SessionAttackTest, AClientWithRepeatedViolationsIsBarredForATime) {
   int ended = 0;
   for (; session_->violation() != kBarred && ended < 100; ++ended) {
     Receive(Frame(rpc::kPushPromise, 4, 1, Number(2)));

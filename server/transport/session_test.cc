@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST_F(SessionTest, AnswersACallOfAReleasedClient) {
+TEST_F(SessionTest, ACallOfAReleasedClientIsAnswered) {
   const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
   Pump();
   ASSERT_EQ(handler_.requests.size(), 1u);
@@ -45,7 +45,7 @@ TEST_F(SessionTest, AnswersACallOfAReleasedClient) {
   EXPECT_THAT(handler_.cancelled, IsEmpty());
 }
 
-TEST_F(SessionTest, AnAnswerIsOneWriteWithTheAcknowledgements) {
+TEST_F(SessionTest, AnAnswerIsSentInOneWriteWithTheAcknowledgements) {
   Pump();
   client_->Call("/v1.Volume/Mount", "request");
   nghttp2_submit_ping(client_->session, NGHTTP2_FLAG_NONE, nullptr);
@@ -60,7 +60,7 @@ TEST_F(SessionTest, AnAnswerIsOneWriteWithTheAcknowledgements) {
               ElementsAre(NGHTTP2_PING, NGHTTP2_HEADERS, NGHTTP2_DATA, NGHTTP2_HEADERS));
 }
 
-TEST_F(SessionTest, SendsNoMoreThanAskedAndAFrame) {
+TEST_F(SessionTest, SendReturnsAtMostOneFrameBeyondTheRequestedBytes) {
   const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
   Pump();
   session_->Answer(stream, absl::OkStatus(), std::string(60000, 'x'));
@@ -74,7 +74,7 @@ TEST_F(SessionTest, SendsNoMoreThanAskedAndAFrame) {
   EXPECT_EQ(client_->replies[stream].data, Message(std::string(60000, 'x')));
 }
 
-TEST_F(SessionTest, BytesMayBeCutAnywhere) {
+TEST_F(SessionTest, BytesMayArriveOneByOne) {
   client_->Call("/v1.Volume/Mount", "request");
   client_->Call("/v1.Volume/Mount", "");
   const std::string bytes = client_->Send();
@@ -109,7 +109,7 @@ Headers Twice(Headers headers, const char* name, const char* value) {
   return headers;
 }
 
-TEST_P(RefusedHeadersTest, AreRefusedAndTheNextCallIsServed) {
+TEST_P(RefusedHeadersTest, InvalidHeadersAreRefusedAndTheNextCallIsServed) {
   const int32_t stream = client_->Begin(GetParam().change(CallHeaders()), Message("request"));
   Pump();
   EXPECT_THAT(handler_.requests, IsEmpty());
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
-TEST_F(SessionTest, TakesTheTimeoutAndTheTrace) {
+TEST_F(SessionTest, TimeoutAndTraceAreReadFromTheHeaders) {
   Headers headers = With(CallHeaders(), "grpc-timeout", "99999999H");
   headers = With(std::move(headers), "traceparent", "00-1-2-01");
   client_->Begin(headers, Message(""));
@@ -168,7 +168,7 @@ TEST_F(SessionTest, TheTimeoutRunsWhileTheRequestArrives) {
   }
 }
 
-TEST_F(SessionTest, TeIsOptionalAndTheFormatIsFree) {
+TEST_F(SessionTest, TheTeHeaderIsOptionalAndAnyGrpcFormatIsAccepted) {
   client_->Begin(With(Without(CallHeaders(), "te"), "content-type", "application/grpc+proto"),
                  Message(""));
   Pump();
@@ -191,7 +191,7 @@ TEST_F(SessionTest, TrailersDoNotChangeTheMethod) {
 
 // --- Errors ---
 
-TEST_F(SessionTest, AnErrorIsHeadersAlone) {
+TEST_F(SessionTest, AnErrorConsistsOfHeadersOnly) {
   const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
   Pump();
   session_->Answer(stream, absl::NotFoundError("100% of C:\\\n"), "ignored");
@@ -206,7 +206,7 @@ TEST_F(SessionTest, AnErrorIsHeadersAlone) {
   EXPECT_TRUE(reply.closed);
 }
 
-TEST_F(SessionTest, AnErrorsTextIsBounded) {
+TEST_F(SessionTest, AnErrorsTextIsLimitedInLength) {
   const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
   Pump();
   session_->Answer(stream, absl::InternalError(std::string(100000, '\n')), "");
@@ -235,7 +235,7 @@ TEST_F(SessionTest, ACompressedMessageIsUnimplemented) {
   EXPECT_EQ(handler_.requests.size(), 1u) << "a plain message of a client that may compress";
 }
 
-TEST_F(SessionTest, AMessageBeyondTheMaximumIsRefusedByItsLength) {
+TEST_F(SessionTest, AMessageBeyondTheMaximumIsRefusedBeforeItArrives) {
   Pump();
   const int32_t fits = client_->Call("/v1.Volume/Mount", std::string(256 << 10, 'x'));
   const int32_t longer = client_->Call("/v1.Volume/Mount", std::string((256 << 10) + 1, 'x'));
@@ -249,7 +249,7 @@ TEST_F(SessionTest, AMessageBeyondTheMaximumIsRefusedByItsLength) {
   EXPECT_EQ(handler_.requests[0].call, fits);
 }
 
-TEST_F(SessionTest, ACallHasOneWholeRequest) {
+TEST_F(SessionTest, ACallNeedsExactlyOneCompleteRequest) {
   const std::map<std::string, int32_t> calls = {
       {"the call has no request", client_->Begin(CallHeaders(), "")},
       {"the call has two requests", client_->Begin(CallHeaders(), Message("a") + Message("b"))},
@@ -267,7 +267,7 @@ TEST_F(SessionTest, ACallHasOneWholeRequest) {
 }
 
 // nghttp2 drops the headers of a stream that is about to be reset.
-TEST_F(SessionTest, TheResetDoesNotOvertakeTheAnswer) {
+TEST_F(SessionTest, AResetIsSentAfterTheAnswer) {
   const int32_t stream =
       client_->Begin(CallHeaders("/unknown"), Message("abc").substr(0, 6), false);
   Pump();
@@ -277,7 +277,7 @@ TEST_F(SessionTest, TheResetDoesNotOvertakeTheAnswer) {
   EXPECT_EQ(session_->calls(), 0u);
 }
 
-TEST_F(SessionTest, AnEarlyAnswerToAWholeRequestNeedsNoReset) {
+TEST_F(SessionTest, AnAnswerToACompleteRequestSendsNoReset) {
   client_->Call("/unknown", "request");
   Pump();
   EXPECT_EQ(std::count(client_->frames.begin(), client_->frames.end(), NGHTTP2_RST_STREAM), 0);
@@ -285,7 +285,7 @@ TEST_F(SessionTest, AnEarlyAnswerToAWholeRequestNeedsNoReset) {
 
 // --- Long messages ---
 
-TEST_F(SessionTest, ALongMessageArrivesThroughItsWindow) {
+TEST_F(SessionTest, ALongMessageArrivesOnceItsWindowIsOpened) {
   Pump();
   EXPECT_EQ(nghttp2_session_get_remote_window_size(client_->session), 16 << 20);
   const std::string message(250000, 'x');
@@ -298,7 +298,7 @@ TEST_F(SessionTest, ALongMessageArrivesThroughItsWindow) {
   EXPECT_EQ(account_->room_bytes(), 0u) << "the room goes with the request";
 }
 
-TEST_F(SessionTest, AMessageOfEachLengthAroundTheWindowArrives) {
+TEST_F(SessionTest, MessagesAsLongAsTheWindowArrive) {
   Pump();
   for (size_t size = kUnaskedBytes - 7; size <= kUnaskedBytes + 7; ++size) {
     client_->Call("/v1.Volume/Mount", std::string(size, 'x'));
@@ -312,7 +312,7 @@ TEST_F(SessionTest, AMessageOfEachLengthAroundTheWindowArrives) {
 }
 
 // The account has room for four; the others wait, and none is ended for it.
-TEST_F(SessionTest, ManyLongCallsAtOnceWaitForTheirTurn) {
+TEST_F(SessionTest, ManyConcurrentLongCallsWaitForRoom) {
   Connect({.max_calls = 256});
   Pump();
   std::vector<int32_t> streams;
@@ -336,7 +336,7 @@ TEST_F(SessionTest, ManyLongCallsAtOnceWaitForTheirTurn) {
   for (const int32_t stream : streams) EXPECT_EQ(client_->replies[stream].grpc_status(), 0);
 }
 
-TEST_F(SessionTest, AMessageWaitsForRoomOfAnotherConnection) {
+TEST_F(SessionTest, AMessageWaitsForRoomThatAnotherConnectionUses) {
   Pump();
   const auto other =
       std::make_unique<MessageRoom>(account_, account_->limits().room_bytes - 100, &handler_);
@@ -357,7 +357,7 @@ TEST_F(SessionTest, AMessageWaitsForRoomOfAnotherConnection) {
   EXPECT_EQ(account_->held_bytes(), 0u);
 }
 
-TEST_F(SessionTest, ARequestThatFilledItsWindowCanEnd) {
+TEST_F(SessionTest, ARequestThatExactlyFillsItsWindowCanEnd) {
   Pump();
   for (const size_t size : {kUnaskedBytes, size_t{200000}}) {
     const int32_t stream =
@@ -382,7 +382,7 @@ TEST_F(SessionTest, AWindowIsNotOpenedForACompleteMessage) {
 }
 
 // Before a client knows the settings, a call's window is the default, which is larger.
-TEST_F(SessionTest, AMessageThatBeganBeforeTheSettingsArrives) {
+TEST_F(SessionTest, AMessageStartedBeforeTheSettingsArrives) {
   const std::string message(200000, 'x');
   client_->Call("/v1.Volume/Mount", message);
   Receive(client_->Send());
@@ -393,7 +393,7 @@ TEST_F(SessionTest, AMessageThatBeganBeforeTheSettingsArrives) {
 }
 
 // A request may outlive the handler, so its room must not wait for it.
-TEST_F(SessionTest, AMessageThatCameBeforeTheSettingsDoesNotWait) {
+TEST_F(SessionTest, AMessageReceivedBeforeTheSettingsDoesNotWait) {
   const MessageRoom other(account_, account_->limits().room_bytes, &handler_);
   client_->Call("/v1.Volume/Mount", std::string(40000, 'x'));
   Receive(client_->Send());
@@ -418,7 +418,7 @@ TEST_F(SessionTest, AResetIsReportedOnceAndTheLateAnswerIsDropped) {
   EXPECT_THAT(handler_.cancelled, ElementsAre(stream));
 }
 
-TEST_F(SessionTest, OnlyCallsUnderWayAreCancelled) {
+TEST_F(SessionTest, OnlyRunningCallsAreCancelled) {
   const int32_t unfinished = client_->Begin(CallHeaders(), Message("abc").substr(0, 6), false);
   const int32_t answered = client_->Call("/v1.Volume/Mount", "request");
   Pump();
@@ -443,7 +443,7 @@ TEST_F(SessionTest, ABrokenConnectionCancelsItsCalls) {
 }
 
 // A session may live on for a call that runs.
-TEST_F(SessionTest, ACancelledSessionHoldsNoRequestsAndSendsNoOk) {
+TEST_F(SessionTest, ACancelledSessionKeepsNoRequestsAndSendsNoOk) {
   Pump();
   const int32_t stream = client_->Call("/grpc.health.v1.Health/Watch", "service");
   client_->Begin(CallHeaders(), Message(std::string(100000, 'x')).substr(0, 50000), false);
@@ -458,7 +458,7 @@ TEST_F(SessionTest, ACancelledSessionHoldsNoRequestsAndSendsNoOk) {
   EXPECT_NE(client_->replies[stream].grpc_status(), 0);
 }
 
-TEST_F(SessionTest, AResetInEachStateOfAnAnswer) {
+TEST_F(SessionTest, AResetIsHandledInEachStateOfAnAnswer) {
   for (int frames = 0; frames < 8; ++frames) {
     const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
     Pump();
@@ -479,7 +479,7 @@ TEST_F(SessionTest, AResetInEachStateOfAnAnswer) {
 
 // --- Streams of messages ---
 
-TEST_F(SessionTest, AnAnswerMayBeAStream) {
+TEST_F(SessionTest, AnAnswerMayConsistOfSeveralMessages) {
   const int32_t stream = client_->Call("/grpc.health.v1.Health/Watch", "service");
   Pump();
   std::string expected;
@@ -535,7 +535,7 @@ TEST_F(SessionTest, ACallMayHaveRequestsOfAnySize) {
 }
 
 // The settings make the window of a stream smaller, below what it has received.
-TEST_F(SessionTest, AStreamOfRequestsThatBeganBeforeTheSettingsGoesOn) {
+TEST_F(SessionTest, AStreamOfRequestsStartedBeforeTheSettingsContinues) {
   const int32_t stream =
       client_->Begin(CallHeaders("/many"), Message(std::string(40000, 'x')), false);
   Receive(client_->Send());
@@ -546,7 +546,7 @@ TEST_F(SessionTest, AStreamOfRequestsThatBeganBeforeTheSettingsGoesOn) {
   EXPECT_EQ(handler_.requests[1].message, "next");
 }
 
-TEST_F(SessionTest, ManyShortRequestsNeedFewWindows) {
+TEST_F(SessionTest, ManyShortRequestsNeedFewWindowUpdates) {
   Pump();
   const int32_t stream = client_->Begin(CallHeaders("/many"), "", false);
   client_->frames.clear();
@@ -559,7 +559,7 @@ TEST_F(SessionTest, ManyShortRequestsNeedFewWindows) {
   EXPECT_THAT(client_->frames, ElementsAre(NGHTTP2_WINDOW_UPDATE, NGHTTP2_WINDOW_UPDATE));
 }
 
-TEST_F(SessionTest, ALaterRequestMayBeRefusedBeforeOrWithinTheAnswer) {
+TEST_F(SessionTest, ALaterRequestMayBeRefusedBeforeOrDuringTheAnswer) {
   for (const bool within : {false, true}) {
     const int32_t stream = client_->Begin(CallHeaders("/many"), Message("a"), false);
     Pump();
@@ -575,7 +575,7 @@ TEST_F(SessionTest, ALaterRequestMayBeRefusedBeforeOrWithinTheAnswer) {
   }
 }
 
-TEST_F(SessionTest, ACallOfManyRequestsMayHaveNone) {
+TEST_F(SessionTest, AStreamingCallMayHaveNoRequest) {
   const int32_t stream = client_->Begin(CallHeaders("/many"), "");
   Pump();
   EXPECT_THAT(handler_.ends, ElementsAre(stream));
@@ -601,7 +601,7 @@ TEST_F(SessionTest, ALongAnswerWaitsForTheClientsWindow) {
 
 // --- The end ---
 
-TEST_F(SessionTest, AGoAwayLetsTheCallsFinish) {
+TEST_F(SessionTest, AGoAwayLetsRunningCallsFinish) {
   const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
   Pump();
   session_->GoAway();
@@ -644,7 +644,7 @@ TEST_F(SessionTest, AClientsGoAwayEndsTheSessionAfterItsCalls) {
   EXPECT_TRUE(session_->ended());
 }
 
-TEST_F(SessionTest, APingIsAnsweredAtOnce) {
+TEST_F(SessionTest, APingIsAnsweredOnce) {
   Pump();
   client_->frames.clear();
   nghttp2_submit_ping(client_->session, NGHTTP2_FLAG_NONE, nullptr);
@@ -652,7 +652,7 @@ TEST_F(SessionTest, APingIsAnsweredAtOnce) {
   EXPECT_THAT(client_->frames, ElementsAre(NGHTTP2_PING));
 }
 
-TEST_F(SessionTest, TheAccountIsEmptyAfterASessionInAnyState) {
+TEST_F(SessionTest, TheAccountIsEmptyAfterASessionEndsInAnyState) {
   Pump();
   const auto other = std::make_unique<MessageRoom>(account_, 900000, &handler_);
   client_->Begin(CallHeaders(), "", false);

@@ -1,4 +1,4 @@
-// Each socket is in one epoll set, which reports it once for each operation that waits
+// Each socket is in one epoll set. The set reports it once for each operation that waits
 // (EPOLLONESHOT). So a socket without an operation has no buffer. The kernel gives turns to
 // sockets. This file gives them to tenants, because one tenant may have thousands of sockets.
 #include "server/transport/socket_posix.h"
@@ -57,10 +57,10 @@ class Poller {
   struct Entry {
     std::weak_ptr<SocketStream> stream;
     const void* tenant = nullptr;
-    uint32_t ready = 0;  // the events that wait; none if the socket does not wait for a thread
+    uint32_t ready = 0;  // the events that wait, or 0 if the socket does not wait for a thread
   };
 
-  // The id of the eventfd. Streams have others.
+  // The id of the eventfd. A stream never has it.
   static constexpr uint64_t kWork = 0;
 
   Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -75,7 +75,7 @@ class Poller {
     [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   }
   [[noreturn]] void Run();
-  // Takes the event whose turn it is, and returns its stream; null if none waits.
+  // Takes the event that is next in turn, and returns its stream, or null without an event.
   std::shared_ptr<SocketStream> Next(uint32_t* events) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work();
 
@@ -110,7 +110,7 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
     return false;
   }
   void HangUp() override { shutdown(socket_.get(), SHUT_RDWR); }
-  // The client may still read what was written, which keeps nothing in this process.
+  // The client may still read what was written; that takes no memory of this process.
   void Disconnect() override { HangUp(); }
   bool Post(std::function<void()> work) override {
     Poller::Get().Post(std::move(work));
@@ -146,7 +146,7 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
   }
 
   void Pull() {
-    // One for each thread, so that idle connections have none.
+    // One for each thread, so that idle connections need no buffer.
     thread_local std::array<char, 64 << 10> bytes;
     const ssize_t received = recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) return Await(EPOLLIN);
@@ -232,7 +232,7 @@ void Poller::Run() {
       }
       // A thread that was woken looks again before a call may block it.
       if (!has_work) stream = Next(&ready);
-      // Another thread takes the others, because a call may keep this one.
+      // Another thread takes the remaining events, because a call may keep this one.
       if (ready_.MustWake()) Wake();
     }
     if (has_work) Work();

@@ -9,9 +9,9 @@
 
 namespace csi_proxy::transport {
 
-// Makes the stream of a connected socket that does not block. The streams of a `tenant`, which is
-// only compared, share its turns. RESOURCE_EXHAUSTED if the system has no thread or no memory for
-// it; then the socket is closed.
+// Makes the stream of a connected socket that does not block. The streams of a `tenant` (an address
+// that is only compared) share its turns. RESOURCE_EXHAUSTED if the system has no thread or no
+// memory for it; then the socket is closed.
 absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket, const void* tenant);
 
 }  // namespace csi_proxy::transport

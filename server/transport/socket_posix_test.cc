@@ -38,7 +38,7 @@ class Reader final : public Stream::Events {
   std::shared_ptr<Stream> stream_;
 };
 
-TEST(SocketStreamTest, ATenantWithManyStreamsDelaysOnlyItself) {
+TEST(SocketStreamTest, ATenantsManyStreamsDelayOnlyThatTenant) {
   std::deque<Reader> readers;
   ExpectTurns([&](const void* tenant, std::function<void()> work) {
     readers.emplace_back(tenant, std::move(work)).Send();

@@ -14,7 +14,7 @@ size_t ReadingThreads();
 // At most one read and one write are under way at a time.
 class Stream {
  public:
-  // Receives the ends of operations that did not end at once, on a thread of the transport.
+  // Receives the ends of operations that did not end synchronously, on a thread of the transport.
   class Events {
    public:
     // `bytes` are valid during the call. They are empty if the connection has ended.
@@ -33,11 +33,11 @@ class Stream {
   // under way.
   void SetEvents(Events* events) { events_ = events; }
 
-  // Reads some bytes. Returns true if that has ended at once, and sets `*bytes`, which are valid
-  // until the next read and empty if the connection has ended. Otherwise OnRead() follows.
+  // Reads some bytes. Returns true if the read has ended synchronously, and sets `*bytes`. They are
+  // valid until the next read, and empty if the connection has ended. Otherwise OnRead() follows.
   virtual bool Read(absl::string_view* bytes) = 0;
 
-  // Writes all of `bytes`. Returns true if that has ended at once, and sets `*ok`. Otherwise
+  // Writes all of `bytes`. Returns true if that has ended synchronously, and sets `*ok`. Otherwise
   // OnWritten() follows. REQUIRES: `bytes` live until then.
   virtual bool Write(absl::string_view bytes, bool* ok) = 0;
 
@@ -47,8 +47,8 @@ class Stream {
   // Ends the connection at once, even if the client has not read everything.
   virtual void Disconnect() = 0;
 
-  // Runs `work` on a thread of the transport. Returns false, and does nothing, if the system has no
-  // memory for it.
+  // Runs `work` on a thread of the transport. Returns false, without running it, if the system has
+  // no memory for it.
   virtual bool Post(std::function<void()> work) = 0;
 
  protected:

@@ -64,8 +64,8 @@ bool IsGrpcContentType(absl::string_view text);
 // accept 8 KiB of headers. StatusForCaller() of calls/call.h leaves 2 KiB and a short note.
 inline constexpr size_t kMaxStatusText = (2 << 10) + 64;
 
-// Returns an error's text as `grpc-message` carries it: all but printable ASCII as `%XX`, and `%`
-// too. Drops what exceeds kMaxStatusText, from the beginning of a character on.
+// Returns an error's text as `grpc-message` carries it: `%XX` for `%` and for every byte that is
+// not printable ASCII. Cuts a text over kMaxStatusText, never within a character.
 std::string EncodeStatusText(absl::string_view text);
 
 }  // namespace csi_proxy::transport

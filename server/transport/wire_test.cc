@@ -12,7 +12,7 @@ namespace {
 
 using Event = MessageReader::Event;
 
-TEST(MessageReaderTest, FindsMessagesWhereverTheBytesAreCut) {
+TEST(MessageReaderTest, MessagesAreFoundHoweverTheBytesAreSplit) {
   const std::vector<std::string> messages = {"", "a", std::string(300, 'b'), "", "cd"};
   std::string bytes;
   for (const std::string& message : messages) AppendMessage(message, &bytes);
@@ -30,7 +30,7 @@ TEST(MessageReaderTest, FindsMessagesWhereverTheBytesAreCut) {
   }
 }
 
-TEST(MessageReaderTest, APrefixHasFlagsAndALength) {
+TEST(MessageReaderTest, APrefixContainsFlagsAndALength) {
   MessageReader reader;
   EXPECT_TRUE(reader.at_start());
   absl::string_view bytes(
@@ -48,7 +48,7 @@ TEST(MessageReaderTest, APrefixHasFlagsAndALength) {
   EXPECT_EQ(reader.missing(), 0xff020302u);
 }
 
-TEST(MessageReaderTest, APartOfAPrefixIsNotTheStart) {
+TEST(MessageReaderTest, AReaderInsideAPrefixIsNotAtTheStart) {
   MessageReader reader;
   absl::string_view bytes("\0", 1);
   EXPECT_EQ(reader.Take(&bytes), Event::kNeedsMore);
@@ -56,7 +56,7 @@ TEST(MessageReaderTest, APartOfAPrefixIsNotTheStart) {
   EXPECT_FALSE(reader.in_message());
 }
 
-TEST(TimeoutTest, EachUnit) {
+TEST(TimeoutTest, EachUnitIsParsed) {
   EXPECT_EQ(ParseTimeout("1H"), absl::Hours(1));
   EXPECT_EQ(ParseTimeout("2M"), absl::Minutes(2));
   EXPECT_EQ(ParseTimeout("3S"), absl::Seconds(3));
@@ -72,14 +72,14 @@ TEST(TimeoutTest, EightDigitsDoNotOverflow) {
   EXPECT_GT(*ParseTimeout("99999999H"), absl::Hours(24 * 365 * 10000));
 }
 
-TEST(TimeoutTest, OtherTextsAreNone) {
+TEST(TimeoutTest, MalformedTimeoutsAreRefused) {
   for (const char* text :
        {"", "S", "1", "123456789S", "-1S", "+1S", "1.5S", " 1S", "1 S", "1s", "1h", "1SS"}) {
     EXPECT_EQ(ParseTimeout(text), std::nullopt) << text;
   }
 }
 
-TEST(ContentTypeTest, OfGrpcWithAnyFormat) {
+TEST(ContentTypeTest, GrpcContentTypesWithAnyFormatAreAccepted) {
   for (const char* text : {"application/grpc", "application/grpc+proto",
                            "application/grpc;charset=utf-8", "Application/gRPC"}) {
     EXPECT_TRUE(IsGrpcContentType(text)) << text;
@@ -90,7 +90,7 @@ TEST(ContentTypeTest, OfGrpcWithAnyFormat) {
   }
 }
 
-TEST(StatusTextTest, OnlyPrintableAsciiStays) {
+TEST(StatusTextTest, OnlyPrintableAsciiStaysUnencoded) {
   EXPECT_EQ(EncodeStatusText(" a~"), " a~");
   EXPECT_EQ(EncodeStatusText("100%"), "100%25");
   EXPECT_EQ(EncodeStatusText("a\nb\x7f"), "a%0Ab%7F");
@@ -98,7 +98,7 @@ TEST(StatusTextTest, OnlyPrintableAsciiStays) {
   EXPECT_EQ(EncodeStatusText(absl::string_view("\0", 1)), "%00");
 }
 
-TEST(StatusTextTest, ALongTextEndsAtACharacter) {
+TEST(StatusTextTest, ALongTextIsCutAtACharacterBoundary) {
   const std::string fits(kMaxStatusText, 'x');
   EXPECT_EQ(EncodeStatusText(fits), fits);
   EXPECT_EQ(EncodeStatusText(fits + "y"), fits);

@@ -261,7 +261,7 @@ class AdviceTest : public testing::Test {
   std::set<std::string> made_;
 };
 
-TEST_F(AdviceTest, RepairsKeepTheirPromisesAndChangeNothingElse) {
+TEST_F(AdviceTest, ARepairEndsItsFindingAndChangesNothingElse) {
   const char* const one = std::getenv("CSI_PROXY_RANDOM_SEED");
   uint64_t first = 1, count = 500;
   if (one != nullptr && absl::SimpleAtoi(one, &first)) count = 1;
@@ -280,7 +280,7 @@ TEST_F(AdviceTest, RepairsKeepTheirPromisesAndChangeNothingElse) {
   }
 }
 
-TEST_F(AdviceTest, AdviceWithoutARepairNamesWhoMustAct) {
+TEST_F(AdviceTest, AdviceWithoutARepairNamesThePersonWhoMustAct) {
   size_t none = 0;
   for (const FindingFacts& row : kFindingTable) {
     if (row.repair != nullptr) continue;
@@ -292,7 +292,7 @@ TEST_F(AdviceTest, AdviceWithoutARepairNamesWhoMustAct) {
   EXPECT_EQ(none, kActors.size());
 }
 
-TEST_F(AdviceTest, ThePageForTheNightQuotesFindings) {
+TEST_F(AdviceTest, TheTroubleshootingPageQuotesTheFindings) {
   std::ifstream page(TROUBLESHOOTING_PAGE);
   std::string line;
   while (std::getline(page, line) && line != "## Findings of diagnose") continue;
@@ -310,7 +310,7 @@ TEST_F(AdviceTest, ThePageForTheNightQuotesFindings) {
 }
 
 // Starting a disabled service fails.
-TEST_F(AdviceTest, HintsOfErrorsStartTheInitiator) {
+TEST_F(AdviceTest, FollowingAnErrorsHintStartsTheInitiator) {
   auto opened = client::OpenSimulatedNode({.log = [](Severity, const LogText&) {}}, "");
   ASSERT_TRUE(opened.ok()) << opened.status();
   InProcess pipes(opened->node);

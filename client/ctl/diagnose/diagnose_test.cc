@@ -25,7 +25,7 @@ using testing::Not;
 using testing::StartsWith;
 
 // The commands that refusals and findings advise must exist.
-TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
+TEST_F(DiagnoseTest, AdviceNamesOnlyExistingCommands) {
   std::vector<std::string> advice;
   for (const Refuser refuser :
        {Refuser::kWin32, Refuser::kMapping, Refuser::kEncryptedMapping, Refuser::kSignIn,
@@ -50,7 +50,7 @@ TEST_F(DiagnoseTest, AdviceNamesCommandsThatThereAre) {
   EXPECT_GT(named, 5);
 }
 
-TEST_F(DiagnoseTest, TheTableSaysOfEachFindingWhetherACallRepairsIt) {
+TEST_F(DiagnoseTest, EachFindingNamesItsRepairCallOrStatesThatThereIsNone) {
   std::set<std::string> names, kinds;
   for (const FindingFacts& row : kFindingTable) {
     SCOPED_TRACE(row.name);
@@ -64,7 +64,7 @@ TEST_F(DiagnoseTest, TheTableSaysOfEachFindingWhetherACallRepairsIt) {
   EXPECT_THAT(kKinds, testing::UnorderedElementsAreArray(kinds));
 }
 
-TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
+TEST_F(DiagnoseTest, EachKindOfFindingIsReportedInTheOrderOfRepair) {
   MakeIll(&pipes_);
   const Diagnosis diagnosis = Look();
   EXPECT_THAT(
@@ -107,7 +107,7 @@ TEST_F(DiagnoseTest, ADiskThatADriverLeftOfflineIsANote) {
   EXPECT_THAT(Shown(diagnosis), AllOf(HasSubstr("note: disk 7 "), HasSubstr("nothing found\n")));
 }
 
-TEST_F(DiagnoseTest, ADisabledStorageServiceIsFoundWhereNoDiskIsListed) {
+TEST_F(DiagnoseTest, ADisabledStorageServiceIsAFindingIfNoDiskIsListed) {
   pipes_.answers["system.GetService"].json =
       R"({"display_name": "SMP", "status": "STOPPED", "start_type": "DISABLED"})";
   EXPECT_THAT(Summary(Look()), ElementsAre("stopped-storage-service smphost"));
@@ -115,7 +115,7 @@ TEST_F(DiagnoseTest, ADisabledStorageServiceIsFoundWhereNoDiskIsListed) {
   EXPECT_THAT(Summary(Look()), IsEmpty());
 }
 
-TEST_F(DiagnoseTest, ALinkThatLeadsOutsideIsANote) {
+TEST_F(DiagnoseTest, ALinkOutOfTheWorkingDirectoriesIsANote) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\out", "kind": "JUNCTION", "target": "D:\\x", "state": "UNDETERMINED"}]})";
   const std::string unknown = "where 1 link leads";
@@ -126,7 +126,7 @@ TEST_F(DiagnoseTest, ALinkThatLeadsOutsideIsANote) {
   EXPECT_THAT(Shown(diagnosis), AllOf(HasSubstr("note: C:\\k\\out "), Not(HasSubstr(unknown))));
 }
 
-TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
+TEST_F(DiagnoseTest, AHealthyNodeHasNoFindings) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [{"is_online": true}]})";
   pipes_.answers["storage.ListMounts"].json =
       R"({"mounts": [{"path": "C:\\k\\a", "kind": "SYMLINK"}]})";
@@ -140,7 +140,7 @@ TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
               AllOf(HasSubstr("nothing found\n"), EndsWith("server/troubleshooting.md\n")));
 }
 
-TEST_F(DiagnoseTest, TheDiskThatWindowsRunsOnIsNeverRepaired) {
+TEST_F(DiagnoseTest, TheSystemDiskIsNeverRepaired) {
   for (const char* which : {"is_boot", "is_system"}) {
     pipes_.answers["storage.ListDisks"].json =
         absl::Substitute(R"({"disks": [{"offline_reason": "Policy", "$0": true},
@@ -150,7 +150,7 @@ TEST_F(DiagnoseTest, TheDiskThatWindowsRunsOnIsNeverRepaired) {
   }
 }
 
-TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
+TEST_F(DiagnoseTest, TheReportListsChecksThatFailed) {
   MakeIll(&pipes_);
   pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI\x1b");
   pipes_.answers["storage.ListVolumeHealth"].status = absl::NotFoundError("no volume");
@@ -164,7 +164,7 @@ TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
   EXPECT_THAT(Shown(diagnosis), HasSubstr("not known: disks: INTERNAL: WMI\\x1b\n"));
 }
 
-TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
+TEST_F(DiagnoseTest, AnIncompleteCheckWithoutFindingsIsAFailure) {
   pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI");
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
   pipes_.answers["storage.ListDisks"].status = absl::OkStatus();
@@ -185,7 +185,7 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
 }
 
-TEST_F(DiagnoseTest, ADiskThatHangsIsAskedForItsSpaceOnce) {
+TEST_F(DiagnoseTest, AHungDiskIsQueriedForItsSpaceOnce) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "target": "v1"}, {"path": "C:\\k\\b", "target": "v2"}]})";
   pipes_.answers["storage.GetPathStats"].status = absl::DeadlineExceededError("slow");
@@ -199,7 +199,7 @@ TEST_F(DiagnoseTest, ADiskThatHangsIsAskedForItsSpaceOnce) {
 }
 
 // A link that leads out of the working directories need not be a fault.
-TEST_F(DiagnoseTest, LinksThatWereNotFollowedAreARemark) {
+TEST_F(DiagnoseTest, UncheckedLinksAreARemarkAndNotAFinding) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "D:\\", "state": "UNDETERMINED"},
     {"path": "C:\\k\\b", "kind": "MOUNTED_VOLUME", "state": "UNDETERMINED"}]})";
@@ -209,13 +209,13 @@ TEST_F(DiagnoseTest, LinksThatWereNotFollowedAreARemark) {
   for (const std::string& call : pipes_.sent) EXPECT_THAT(call, Not(HasSubstr("IsSymlink")));
 }
 
-TEST_F(DiagnoseTest, AServiceWithoutTheGroupIsUnreachable) {
+TEST_F(DiagnoseTest, AServiceWithoutTheStorageGroupIsUnreachable) {
   pipes_.gone.insert("storage v1alpha1");
   const absl::Status status = Diagnose(rpcs_, nullptr).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
 }
 
-TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
+TEST_F(DiagnoseTest, AnIncompleteListOfLinksReportsNoLeakedMapping) {
   pipes_.answers["storage.ListSmbMappings"].json =
       R"({"mappings": [{"remote_path": "\\\\h\\t", "status": "Disconnected"},
           {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
@@ -226,7 +226,7 @@ TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
 }
 
 // RemoveSmbGlobalMapping would take the folder's path for that of the share.
-TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
+TEST_F(DiagnoseTest, TheMappingOfASubfolderHasNoAutomaticRepair) {
   pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
       {"remote_path": "\\\\h\\s\\pvc-1", "status": "OK"},
       {"remote_path": "\\\\h\\s\\pvc-2", "status": "Disconnected"}]})";
@@ -236,7 +236,7 @@ TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
 
 // While WMI hangs, each call takes its whole time.
 // Mapping by hand, or removing the link, would not mend these.
-TEST_F(DiagnoseTest, AdviceOnALinkFitsTheLastAttemptOnItsShare) {
+TEST_F(DiagnoseTest, AdviceForALinkFitsTheLastFailureOfItsShare) {
   constexpr char kStage[] = R"(C:\\k\\plugins\\v\\globalmount)";
   const std::string link = absl::Substitute(
       R"({"path": "$0", "kind": "SYMLINK", "target": "\\\\old\\s\\", "state": "DISCONNECTED"})",
@@ -262,7 +262,7 @@ TEST_F(DiagnoseTest, AdviceOnALinkFitsTheLastAttemptOnItsShare) {
   EXPECT_THAT(moved.repair(), AllOf(HasSubstr(R"(\\new\s)"), Not(HasSubstr("csi-proxyctl"))));
 }
 
-TEST_F(DiagnoseTest, AServerThatDoesNotAnswerIsAskedOnce) {
+TEST_F(DiagnoseTest, AnUnresponsiveFileServerIsQueriedOnce) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "\\\\h\\s\\"},
     {"path": "C:\\k\\b", "kind": "SYMLINK", "target": "\\\\h\\t\\"},
@@ -275,7 +275,7 @@ TEST_F(DiagnoseTest, AServerThatDoesNotAnswerIsAskedOnce) {
 }
 
 // A pod chooses the names of its links, and what they lead to.
-TEST_F(DiagnoseTest, QuotesOfAnAdvisedCommandHoldEveryName) {
+TEST_F(DiagnoseTest, AdvisedCommandsQuoteEveryNameSafely) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\it's", "target": "\\\\h\\s’; calc; '\\", "kind": "SYMLINK",
      "state": "DISCONNECTED"},

@@ -145,7 +145,7 @@ struct Case {
   std::function<void()> follow = nullptr;
 };
 
-TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
+TEST_F(DiagnoseTest, FollowingTheAdviceEndsEachFinding) {
   const std::string staged = Path(R"(pv\globalmount)");
   const std::string pod = R"(C:\var\lib\kubelet\pods\p)", link = pod + R"(\mount)";
   const auto reach = [this](const char* reachable) {
@@ -297,7 +297,7 @@ TEST_F(DiagnoseTest, WhatAFindingAdvisesEndsIt) {
 
 // A driver has left about 700 mappings on a node
 // (github.com/kubernetes-sigs/azurefile-csi-driver/issues/1925).
-TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
+TEST_F(DiagnoseTest, RepairRemoves700LeakedMappingsAndKeepsThoseInUse) {
   constexpr int kLeaked = 700, kUsed = 4;
   Restart([](csi_proxy::simulated::Node& node) {
     csi_proxy::simulated::SmbServer& many = *node.add_smb_server();
@@ -333,7 +333,7 @@ TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
 }
 
 // The simulated node refuses a mount at an open directory, so the service takes a fallback.
-TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
+TEST_F(DiagnoseTest, DiagnoseReadsTheServicesFallbacksFromTheMetrics) {
   const std::string diagnose = "diagnose --output=table --metrics=" + metrics_;
   EXPECT_THAT(Ctl(diagnose).output, Not(HasSubstr("mount-directory-let-go")));
   PartitionAndMount(1, "mounted");
@@ -346,7 +346,7 @@ TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
   EXPECT_THAT(unknown.output, HasSubstr("nothing serves metrics at 127.0.0.1:"));
 }
 
-TEST_F(DiagnoseTest, APersonIsAskedAtATerminal) {
+TEST_F(DiagnoseTest, RepairAtATerminalAsksForConfirmation) {
   MakeDanglingLink("link");
   const Result no = CtlAtTerminal("repair --what=dangling-links", "n");
   EXPECT_EQ(no.exit_code, kFindings) << no.output;

@@ -29,7 +29,7 @@ csi_proxy_flag{flag="require-privacy",default="true"} 0
 csi_proxy_long_call_seconds{rpc="volume.UnmountVolume"} 75.4
 )";
 
-TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
+TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {
   const auto fetch = [] {
     return std::string(
         "process_start_time_seconds 1000\n"
@@ -51,7 +51,7 @@ TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
   EXPECT_THAT(diagnosis.not_known(), IsEmpty());
 }
 
-TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
+TEST_F(DiagnoseTest, UsedFallbacksAreShownButAreNotFindings) {
   const Diagnosis diagnosis = Look([] {
     return std::string(
         "csi_proxy_fallbacks_total{fallback=\"open-repeated\"} 3\n"
@@ -70,7 +70,7 @@ TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
             "what is safe to do, and what never to do: server/troubleshooting.md\n");
 }
 
-TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreInTheMetrics) {
+TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreFoundInTheMetrics) {
   const Diagnosis diagnosis = Look([] { return std::string(kFlood); });
   EXPECT_THAT(Summary(diagnosis), ElementsAre("long-calls volume.UnmountVolume",
                                               "limited-clients a.exe", "low-limits --max-workers"));
@@ -83,7 +83,7 @@ TEST_F(DiagnoseTest, HungCallsFloodsAndLowLimitsAreInTheMetrics) {
             "--require-privacy=false (default true)");
 }
 
-TEST_F(DiagnoseTest, HungCallsAreShownBeforeTheFirstCallAndEachLookWhenItEnds) {
+TEST_F(DiagnoseTest, FindingsAreShownWhenTheirCheckEndsAndHungCallsFirst) {
   MakeIll(&pipes_);
   for (const char* rpc :
        {"storage.ListDisks", "storage.ListVolumeHealth", "storage.ListSmbMappings"}) {
@@ -102,7 +102,7 @@ TEST_F(DiagnoseTest, HungCallsAreShownBeforeTheFirstCallAndEachLookWhenItEnds) {
                               Not(HasSubstr("filled-folders"))));
 }
 
-TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingWhereSomethingAsksForIscsi) {
+TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingIfAClientUsesIscsi) {
   const auto asks = [this](const std::string& metrics) {
     return Summary(Look([&] { return metrics + "csi_proxy_start_time_seconds 1\n"; }));
   };
@@ -124,7 +124,7 @@ TEST_F(DiagnoseTest, AStoppedInitiatorIsAFindingWhereSomethingAsksForIscsi) {
   EXPECT_THAT(asks(calls("driver.exe")), IsEmpty());
 }
 
-TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
+TEST_F(DiagnoseTest, UnreadableMetricsAreARemarkAndNotAFinding) {
   for (const absl::StatusOr<std::string>& answer : std::vector<absl::StatusOr<std::string>>{
            absl::UnavailableError("nobody there"), std::string("<html>")}) {
     const Diagnosis diagnosis = Look([&] { return answer; });

@@ -64,13 +64,13 @@ class RepairTest : public testing::Test {
   std::function<void()> while_waiting_;
 };
 
-TEST_F(RepairTest, ADiskComesBeforeTheMountsItMayBringBack) {
+TEST_F(RepairTest, DisksAreRepairedBeforeMounts) {
   EXPECT_THAT(Summary(Mend({kDanglingMounts, "read-only-disks"})),
               ElementsAre("disk 0 REFUSED", "disk 3 DONE", R"(C:\k\gone DONE)"));
 }
 
 // Writes to two paths of one LUN destroy its file system.
-TEST_F(RepairTest, RepairBringsNoDiskOnlineAndMakesNoTwinWritable) {
+TEST_F(RepairTest, RepairBringsNoDiskOnlineAndKeepsSecondPathsReadOnly) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [
     {"number": 1, "is_online": true, "page83": "p1"},
     {"number": 2, "offline_reason": "Policy", "page83": "P1"},
@@ -93,7 +93,7 @@ TEST_F(RepairTest, RepairBringsNoDiskOnlineAndMakesNoTwinWritable) {
 }
 
 // Another directory may be at the path when the call comes, and a pod's links may be its data.
-TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
+TEST_F(RepairTest, RepairRemovesOnlyTheExpectedTargetAndKeepsPodsLinks) {
   constexpr char kMount[] = R"({"path": "C:\\k\\$0", "kind": "SYMLINK", $1})";
   constexpr char kLost[] = R"("target": "C:\\k\\gone", "state": "DANGLING")";
   constexpr char kUnmapped[] = R"("target": "\\\\n\\s\\", "state": "DISCONNECTED")";
@@ -119,7 +119,7 @@ TEST_F(RepairTest, RepairSendsTheTargetAndKeepsLinksOfPods) {
   }
 }
 
-TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
+TEST_F(RepairTest, RepairSkipsAFindingThatEndedByItself) {
   while_asking_ = [this] {
     pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
       {"path": "C:\\k\\gone", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{2}\\"}]})";
@@ -131,7 +131,7 @@ TEST_F(RepairTest, WhatIsWellAgainIsNotTouched) {
   EXPECT_EQ(ExitCodeOf(repairs), kOk);
 }
 
-TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
+TEST_F(RepairTest, RepairSkipsADiskOrMountThatWasReplaced) {
   while_asking_ = [this] {
     // Now another disk has the number, another volume is mounted, and a link leads to the share.
     pipes_.answers["storage.ListDisks"].json = R"({"disks": [
@@ -152,7 +152,7 @@ TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
 }
 
 // A driver that maps a share makes the link a moment later.
-TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
+TEST_F(RepairTest, RepairWaitsForALinkBeforeItRemovesALeakedMapping) {
   EXPECT_THAT(Summary(Mend({"read-only-disks"})), ElementsAre("disk 0 REFUSED", "disk 3 DONE"));
   EXPECT_EQ(waited_, absl::ZeroDuration());
   pipes_.sent.clear();
@@ -167,14 +167,14 @@ TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
 }
 
 // A stage comes between the last look and UnstageShare.
-TEST_F(RepairTest, AMappingThatTheServiceKeepsIsNotDone) {
+TEST_F(RepairTest, AMappingThatTheServiceKeepsIsReportedAsChanged) {
   for (const char* kept : {R"({"other_links": ["C:\\k\\new"]})", R"({"incomplete": true})"}) {
     pipes_.answers["storage.UnstageShare"].json = kept;
     EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u CHANGED)"));
   }
 }
 
-TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
+TEST_F(RepairTest, RepairKeepsAMappingIfTheListOfLinksIsIncomplete) {
   while_waiting_ = [this] {
     pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
       {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
@@ -185,7 +185,7 @@ TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
   EXPECT_THAT(Changes(), IsEmpty());
 }
 
-TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {
+TEST_F(RepairTest, RepairSkipsAFindingIfTheSecondCheckFails) {
   while_asking_ = [this] {
     pipes_.answers["storage.ListMounts"].status = absl::InternalError("gone mad");
   };
@@ -196,7 +196,7 @@ TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {
   EXPECT_THAT(Changes(), IsEmpty());
 }
 
-TEST_F(RepairTest, AFailureDoesNotKeepTheOthersFromTheirTurn) {
+TEST_F(RepairTest, RepairContinuesAfterAFailure) {
   pipes_.answers["storage.SetDiskReadOnly"].status = absl::InternalError("error 5");
   const Repairs repairs = Mend({"read-only-disks", kDanglingMounts});
   EXPECT_THAT(Summary(repairs),
@@ -205,7 +205,7 @@ TEST_F(RepairTest, AFailureDoesNotKeepTheOthersFromTheirTurn) {
   EXPECT_EQ(ExitCodeOf(repairs), kCallFailed);
 }
 
-TEST_F(RepairTest, NothingToRepairIsSuccessWhenAllWasSeen) {
+TEST_F(RepairTest, ARepairWithNothingToDoSucceedsIfTheCheckIsComplete) {
   EXPECT_EQ(ExitCodeOf(Mend({"old-clients"})), kOk);
   EXPECT_EQ(plan_, "");
   pipes_.answers["storage.ListSmbMappings"].status = absl::InternalError("WMI");

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-TEST(RedactorTest, MasksKnownValues) {
+TEST(RedactorTest, KnownValuesAreMasked) {
   Redactor masks;
   masks.AddSecret("host", "NODE-7");
   masks.AddSecret("user", "Müller");
@@ -31,7 +31,7 @@ TEST(RedactorTest, MasksKnownValues) {
   EXPECT_EQ(masks.Apply("naa600224807FB01D5"), "naa<id-1>5");
 }
 
-TEST(RedactorTest, LeavesWhatIdentifiesNobody) {
+TEST(RedactorTest, CommonAccountNamesAreNotMasked) {
   Redactor masks;
   for (const char* value : {"Administrator", "Guest", "DefaultAccount", "WDAGUtilityAccount",
                             "ContainerUser", "None", "0000000000", "SYSTEM", "ab"}) {
@@ -41,7 +41,7 @@ TEST(RedactorTest, LeavesWhatIdentifiesNobody) {
   EXPECT_EQ(masks.Apply(text), text);
 }
 
-TEST(RedactorTest, MasksAnOrdinaryWordOnlyWhereANameStands) {
+TEST(RedactorTest, AnOrdinaryWordIsMaskedOnlyInPlaceOfAName) {
   Redactor masks;
   masks.AddSecret("user", "test");
   masks.AddSecret("host", "node");
@@ -54,7 +54,7 @@ TEST(RedactorTest, MasksAnOrdinaryWordOnlyWhereANameStands) {
   EXPECT_EQ(masks.Apply("test"), "<user-1>");
 }
 
-TEST(RedactorTest, MasksByForm) {
+TEST(RedactorTest, SidsAndVolumeGuidsAreMaskedByTheirForm) {
   Redactor masks;
   EXPECT_EQ(masks.Apply("S-1-5-21-1-2-3-500 S-1-5-18 S-1-5-32-544 s-1-5-21-1-2-3-500."),
             "<sid-1> S-1-5-18 S-1-5-32-544 <sid-1>.");
@@ -108,7 +108,7 @@ NodeReport SomeReport() {
   return report;
 }
 
-TEST(ReportTest, OnlyAFindingSettlesADoubtOtherwise) {
+TEST(ReportTest, OnlyAFindingContradictsTheExpectedAnswerOfADoubt) {
   NodeReport report = SomeReport();
   const std::vector<Doubt> doubts = ReadDoubts(kList);
   ASSERT_THAT(doubts, SizeIs(6));
@@ -126,7 +126,7 @@ TEST(ReportTest, OnlyAFindingSettlesADoubtOtherwise) {
   EXPECT_EQ(report.summary(), "1 passed, 1 failed, 1 did not come to their end, 1 skipped");
 }
 
-TEST(ReportTest, EveryTextIsMaskedAndHasNoControls) {
+TEST(ReportTest, EveryTextIsMaskedAndFreeOfControlCharacters) {
   NodeReport report = SomeReport();
   Secret& secret = *report.add_secrets();
   secret.set_kind("host");
@@ -145,7 +145,7 @@ TEST(ReportTest, EveryTextIsMaskedAndHasNoControls) {
   EXPECT_EQ(report.selftest().steps(0).rpcs(0), "a.B");
 }
 
-TEST(ReportTest, TheTextOfAnIssueIsSmallAndItsTablesAreWhole) {
+TEST(ReportTest, TheIssueTextIsBoundedAndCutsNoTable) {
   for (const std::string unit : {"x", "a|b`c ", "ä😀 ", "<volume-12> ", "\n"}) {
     NodeReport report;
     std::string detail;

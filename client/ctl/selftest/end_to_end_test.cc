@@ -131,7 +131,7 @@ class SelftestTest : public testing::Test {
   std::map<std::string, StepReport> steps_;
 };
 
-TEST_F(SelftestTest, PassesOnARawDiskAndTouchesNothingElse) {
+TEST_F(SelftestTest, SelftestPassesOnARawDiskAndChangesNothingElse) {
   const std::string before = NodeBeside(1);
   const Outcome result = Selftest({"--disk=1", "--note=Windows Server 2022, 20348.2113"});
   EXPECT_EQ(result.exit_code, 0) << result.output;
@@ -148,7 +148,7 @@ TEST_F(SelftestTest, PassesOnARawDiskAndTouchesNothingElse) {
   EXPECT_FALSE(disk.offline());
 }
 
-TEST_F(SelftestTest, WithAllFlagsEveryStepIsTakenAndCallsWhatItSays) {
+TEST_F(SelftestTest, WithAllFlagsEveryStepRunsAndCallsItsDeclaredRpcs) {
   const std::string file = server_->directory() + "/password";
   std::ofstream(file) << "correct horse\n";
   const std::string before = NodeBeside(1);
@@ -170,7 +170,7 @@ TEST_F(SelftestTest, WithAllFlagsEveryStepIsTakenAndCallsWhatItSays) {
   EXPECT_EQ(said, called);
 }
 
-TEST_F(SelftestTest, ThePasswordComesFromTheEnvironmentAndIsNeverPrinted) {
+TEST_F(SelftestTest, ThePasswordIsReadFromTheEnvironmentAndNeverPrinted) {
   // Never unset, because no other test reads the variable.
   static char password[] = "CSI_PROXY_SMB_PASSWORD=Wr0ngSecret";
   ASSERT_EQ(putenv(password), 0);
@@ -181,7 +181,7 @@ TEST_F(SelftestTest, ThePasswordComesFromTheEnvironmentAndIsNeverPrinted) {
   EXPECT_THAT(result.output, HasSubstr("smb.NewSmbGlobalMapping: FAILED_PRECONDITION"));
 }
 
-TEST_F(SelftestTest, ADiskThatIsNotFreeIsLeftAlone) {
+TEST_F(SelftestTest, SelftestRefusesADiskInUse) {
   const std::string before = server_->Dump().DebugString();
   EXPECT_EQ(Selftest({}).exit_code, 2);
   EXPECT_EQ(Selftest({"--disk"}).exit_code, 2);
@@ -198,7 +198,7 @@ TEST_F(SelftestTest, ADiskThatIsNotFreeIsLeftAlone) {
   EXPECT_EQ(server_->Dump().DebugString(), before);
 }
 
-TEST_F(SelftestTest, AUsedDiskIsTakenOnlyFromItsOwner) {
+TEST_F(SelftestTest, SelftestUsesAFormattedDiskOnlyWithTheDiskIsMineFlag) {
   ASSERT_EQ(Selftest({"--disk=1"}).exit_code, 0);
   const std::string used = NodeButCaches();
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
@@ -221,7 +221,7 @@ TEST_F(SelftestTest, AnOfflineReadOnlyDiskIsBroughtOnlineAndTakenOfflineAgain) {
   EXPECT_TRUE(server_->Dump().disk(3).offline());
 }
 
-TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
+TEST_F(SelftestTest, AFailedStepSkipsOnlyTheStepsThatDependOnIt) {
   const std::string before = NodeBeside(1);
   Fail("win32.SetMountPoint");
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
@@ -240,7 +240,7 @@ TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
   EXPECT_EQ(NodeBeside(1), before);
 }
 
-TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
+TEST_F(SelftestTest, TheReportNamesChangesThatCouldNotBeUndone) {
   // UnmountVolume can end a mount with either of these operations, so both must fail.
   Fail("win32.DeleteMountPoint");
   Fail("win32.DeleteReparsePoint");
@@ -256,7 +256,7 @@ TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
   EXPECT_THAT(DetailOf("work-directory"), HasSubstr("exists already"));
 }
 
-TEST_F(SelftestTest, PeopleGetATable) {
+TEST_F(SelftestTest, TableOutputShowsEachStepAndTheTotals) {
   const Outcome result = Ctl({"selftest", "--service=RpcSs", "--disk=1", "--output=table"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, HasSubstr("\nSTEP "));
@@ -264,7 +264,7 @@ TEST_F(SelftestTest, PeopleGetATable) {
   EXPECT_THAT(result.output, HasSubstr(" 0 failed, 0 skipped, "));
 }
 
-TEST_F(SelftestTest, AServiceThatIsNotThereIsUnreachable) {
+TEST_F(SelftestTest, SelftestReportsAMissingServiceAsUnreachable) {
   server_->Stop(absl::Seconds(20));
   EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 3);
 }

@@ -59,7 +59,7 @@ TEST(StepsTest, HelpNamesEveryFlag) {
   }
 }
 
-TEST(CompleteTest, WhatIsNotGivenIsAsItIsByDefault) {
+TEST(CompleteTest, MissingOptionsGetTheirDefaults) {
   Options options;
   EXPECT_TRUE(absl::IsInvalidArgument(Complete(&options)));
   options.set_disk(0);
@@ -78,7 +78,7 @@ TEST(CompleteTest, WhatIsNotGivenIsAsItIsByDefault) {
   }
 }
 
-TEST_F(RunTest, WhatWasDoneIsTakenBackLastFirst) {
+TEST_F(RunTest, StepsAreUndoneInReverseOrder) {
   pipes_.answers["filesystem.Rmdir"] = {absl::NotFoundError("gone already"), ""};
   pipes_.answers["volume.WriteVolumeCache"] = {absl::InternalError("stuck"), ""};
   Run({{"one", "", "", "", "", [](Attempt& attempt) {
@@ -98,7 +98,7 @@ TEST_F(RunTest, WhatWasDoneIsTakenBackLastFirst) {
   EXPECT_EQ(Of(kCleanUp).detail(), "left behind: cache: volume.WriteVolumeCache: INTERNAL: stuck");
 }
 
-TEST_F(RunTest, AnotherDiskThanTheOneNamedIsNotTouched) {
+TEST_F(RunTest, CallsForAnotherDiskThanTheNamedOneAreNotSent) {
   Run({{"disk", "", "", "", "",
         [](Attempt& attempt) {
           attempt.Call("disk.GetDiskState", {{"disk-number", "5"}});
@@ -117,7 +117,7 @@ TEST_F(RunTest, AnotherDiskThanTheOneNamedIsNotTouched) {
 }
 
 // The volume that ListVolumesOnDisk returns must report the same disk.
-TEST_F(RunTest, AVolumeOfAnotherDiskIsNotTaken) {
+TEST_F(RunTest, AVolumeOfAnotherDiskIsNotFormatted) {
   pipes_.answers["volume.ListVolumesOnDisk"].json = R"({"volume_ids": ["v"]})";
   pipes_.answers["volume.GetDiskNumberFromVolumeID"].json = R"({"disk_number": 5})";
   RunOnly({"partition", "format"});
@@ -125,7 +125,7 @@ TEST_F(RunTest, AVolumeOfAnotherDiskIsNotTaken) {
   EXPECT_THAT(pipes_.sent, Not(Contains(HasSubstr("FormatVolume"))));
 }
 
-TEST_F(RunTest, AVolumeWithAFileSystemIsNotTakenUnlessItIsTheOperators) {
+TEST_F(RunTest, AFormattedVolumeFailsTheRunUnlessDiskIsMineIsSet) {
   pipes_.answers["volume.IsVolumeFormatted"].json = R"({"formatted": true})";
   RunOnly({"unformatted"});
   EXPECT_EQ(Of("unformatted").result(), FAILED);
@@ -134,14 +134,14 @@ TEST_F(RunTest, AVolumeWithAFileSystemIsNotTakenUnlessItIsTheOperators) {
   EXPECT_EQ(Of("unformatted").result(), OK);
 }
 
-TEST_F(RunTest, APathThatIsNotRefusedFailsBeforeAnythingIsChanged) {
+TEST_F(RunTest, AnAcceptedHostilePathFailsTheRunBeforeAnyChange) {
   RunOnly({"hostile-paths"});
   EXPECT_EQ(Of("hostile-paths").result(), FAILED);
   EXPECT_THAT(Of("hostile-paths").detail(), HasSubstr("wanted INVALID_ARGUMENT"));
   EXPECT_THAT(pipes_.sent, ElementsAre(HasSubstr("filesystem.PathExists")));
 }
 
-TEST_F(RunTest, AWrongCodeOrTextIsNoRefusal) {
+TEST_F(RunTest, ARefusalNeedsTheRightCodeAndText) {
   pipes_.answers["volume.GetVolumeIDFromTargetPath"] = {absl::NotFoundError("no volume there"), ""};
   RunOnly({"not-mounted"});
   EXPECT_THAT(Of("not-mounted").detail(), HasSubstr("\"because it does not exist\""));
@@ -155,7 +155,7 @@ TEST_F(RunTest, AWrongCodeOrTextIsNoRefusal) {
   EXPECT_EQ(Of("not-mounted").result(), OK);
 }
 
-TEST_F(RunTest, APipeThatIsThereMustAnswer) {
+TEST_F(RunTest, AnExistingPipeMustAnswer) {
   pipes_.gone = {"volume v1alpha1"};
   RunOnly({"pipes"});
   EXPECT_EQ(Of("pipes").result(), OK);
@@ -167,7 +167,7 @@ TEST_F(RunTest, APipeThatIsThereMustAnswer) {
   EXPECT_THAT(Of("pipes").detail(), HasSubstr("smb v1beta2 (silence)"));
 }
 
-TEST_F(RunTest, TheAddressOfAPortalMayHaveAPort) {
+TEST_F(RunTest, APortalsAddressMayIncludeAPort) {
   struct Case {
     const char* text;
     const char* fields;
@@ -185,7 +185,7 @@ TEST_F(RunTest, TheAddressOfAPortalMayHaveAPort) {
   }
 }
 
-TEST_F(RunTest, WhatWasThereBeforeStays) {
+TEST_F(RunTest, PortalsAndSessionsFromBeforeTheRunStay) {
   options_.set_iscsi_portal("nas");
   options_.set_iscsi_iqn("iqn.x");
   pipes_.answers["iscsi.DiscoverTargetPortal"].json = R"({"iqns": ["iqn.x"]})";
@@ -202,7 +202,7 @@ TEST_F(RunTest, WhatWasThereBeforeStays) {
   }
 }
 
-TEST_F(RunTest, ControlCharactersAreShownAsSuch) {
+TEST_F(RunTest, TheReportEscapesControlCharacters) {
   options_.set_note("a\x1b[31m");
   Run({{"one", "", "", "", "", [](Attempt&) { return std::string("b\nc"); }}});
   EXPECT_THAT(ToText(report_), HasSubstr("a\\x1b[31m"));

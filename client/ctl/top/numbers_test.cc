@@ -36,7 +36,7 @@ csi_proxy_fallbacks_total{fallback="open-repeated"} 4
 csi_proxy_long_call_seconds{rpc="volume.UnmountVolume"} 75
 )";
 
-TEST(NumbersTest, TheServicesMetricsAreRead) {
+TEST(NumbersTest, ReadNumbersParsesTheServicesMetrics) {
   const auto numbers = ReadNumbers(kExposition);
   ASSERT_TRUE(numbers.ok()) << numbers.status();
   ASSERT_EQ(numbers->rpcs.size(), 1);
@@ -54,13 +54,13 @@ TEST(NumbersTest, TheServicesMetricsAreRead) {
   EXPECT_EQ(numbers->started, absl::FromUnixSeconds(1000));
 }
 
-TEST(NumbersTest, AnotherProgramsMetricsAreNotTaken) {
+TEST(NumbersTest, MetricsOfAnotherProgramAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(ReadNumbers("go_goroutines 8\n").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ReadNumbers("").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ReadNumbers("<html>").status()));
 }
 
-TEST(NumbersTest, CountsThatCannotBeAreLeftOut) {
+TEST(NumbersTest, ImpossibleCountsAreIgnored) {
   const auto numbers = ReadNumbers(
       "csi_proxy_calls_queued{group=\"a\"} NaN\ncsi_proxy_calls_queued{group=\"b\"} -1\n"
       "csi_proxy_calls_queued{group=\"c\"} +Inf\ncsi_proxy_calls_queued{group=\"d\"} 2\n");
@@ -68,7 +68,7 @@ TEST(NumbersTest, CountsThatCannotBeAreLeftOut) {
   EXPECT_EQ(numbers->queued, (std::map<std::string, double>{{"d", 2}}));
 }
 
-TEST(NumbersTest, BetweenTwoMomentsCountsGrowAndTheRestIsOfTheLater) {
+TEST(NumbersTest, SinceSubtractsCountersAndKeepsTheLaterGauges) {
   const Numbers before = *ReadNumbers(kExposition);
   Numbers now = before;
   now.rpcs["v1.Disk/Rescan"].finished = 20;
@@ -90,7 +90,7 @@ TEST(NumbersTest, BetweenTwoMomentsCountsGrowAndTheRestIsOfTheLater) {
   EXPECT_EQ(grown.in_flight.at("disk"), 4);
 }
 
-TEST(NumbersTest, AServiceThatBeganAnewCountsFromItsBeginning) {
+TEST(NumbersTest, CountersOfARestartedServiceStartAtZero) {
   const Numbers before = *ReadNumbers(kExposition);
   Numbers now = before;
   now.rpcs["v1.Disk/Rescan"].finished = 5;
@@ -103,7 +103,7 @@ TEST(NumbersTest, AServiceThatBeganAnewCountsFromItsBeginning) {
 
 // Prometheus interpolates linearly within a bucket. The lower bound of the first bucket is 0. For
 // values in the last bucket, it returns the second highest bound.
-TEST(QuantileTest, IsThatOfPrometheus) {
+TEST(QuantileTest, QuantileInterpolatesLikePrometheus) {
   const std::map<double, double> within = {{0.1, 10}, {0.3, 20}, {1, 20}, {kInfinite, 20}};
   EXPECT_DOUBLE_EQ(Quantile(within, 0.5), 0.1);
   EXPECT_DOUBLE_EQ(Quantile(within, 0.25), 0.05);
@@ -116,7 +116,7 @@ TEST(QuantileTest, IsThatOfPrometheus) {
 }
 
 // A flood of refused calls hides how long the others take.
-TEST(QuantileTest, RefusedCallsAreLeftOut) {
+TEST(QuantileTest, QuantilesIgnoreRefusedCalls) {
   const Numbers numbers = *ReadNumbers(
       "csi_proxy_calls_queued{group=\"a\"} 0\n"
       "grpc_server_handled_total{grpc_service=\"s\",grpc_method=\"m\",grpc_code=\"OK\"} 4\n"
@@ -143,12 +143,12 @@ Read ReadAll(absl::string_view text) {
   return read;
 }
 
-TEST(ParseMetricsAddressTest, WithoutAHostItIsThisMachine) {
+TEST(ParseMetricsAddressTest, AnAddressWithoutAHostMeansThisMachine) {
   EXPECT_EQ(*ParseMetricsAddress(":9090"), (HostPort{"127.0.0.1", 9090}));
 }
 
 // The example in https://prometheus.io/docs/instrumenting/exposition_formats/, shortened.
-TEST(ExpositionTest, TheFormatsOwnExample) {
+TEST(ExpositionTest, TheParserReadsTheExampleOfThePrometheusPage) {
   const Read read = ReadAll(R"(# HELP http_requests_total The total number of HTTP requests.
 # TYPE http_requests_total counter
 http_requests_total{method="post",code="200"} 1027 1395066363000
@@ -181,7 +181,7 @@ http_request_duration_seconds_bucket{le="+Inf"} 144320
   EXPECT_EQ(read.samples[5].Label("le"), "+Inf");
 }
 
-TEST(ExpositionTest, WhatTheFormatLeavesOpen) {
+TEST(ExpositionTest, TheParserAcceptsOptionalSpacesAndLineEnds) {
   EXPECT_TRUE(ReadAll("").status.ok());
   EXPECT_EQ(ReadAll("a 1").samples.size(), 1) << "without a line's end";
   EXPECT_EQ(ReadAll("a 1\r\n\tb\t2 \r\n").samples.size(), 2);
@@ -191,7 +191,7 @@ TEST(ExpositionTest, WhatTheFormatLeavesOpen) {
   EXPECT_TRUE(ReadAll("a{} NaN").status.ok());
 }
 
-TEST(ExpositionTest, ALineThatIsWrongIsNamed) {
+TEST(ExpositionTest, TheErrorNamesTheMalformedLine) {
   for (const char* line :
        {"a", "a ", "1 2", "a b", "a 1 2 3", "a 1 b", "a{ 1", "a{b} 1", "a{b=c} 1", "a{b=\"c} 1",
         "a{b=\"c\" 1", "a{b=\"c\"d=\"e\"} 1", "a{b=\"\\x\"} 1", "a{b=\"\\", "a{,} 1",

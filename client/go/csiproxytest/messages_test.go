@@ -35,7 +35,7 @@ func messages(t *testing.T) map[string]map[string]string {
 	return messages
 }
 
-func TestTheStructsAreTheMessages(t *testing.T) {
+func TestStructsMatchTheMessages(t *testing.T) {
 	messages := messages(t)
 	seen := map[reflect.Type]bool{}
 	var check func(struct_ reflect.Type, message string)

@@ -92,7 +92,7 @@ func TestNilRequestsAreErrors(t *testing.T) {
 	}
 }
 
-func TestADiskIsReadOnlyAsItWasSet(t *testing.T) {
+func TestGetDiskReadOnlyReturnsTheFlagThatWasSet(t *testing.T) {
 	g := connect(t)
 	ctx := context.Background()
 	for _, want := range []bool{true, false} {
@@ -169,7 +169,7 @@ func TestErrorsHaveCodesAndGoNames(t *testing.T) {
 }
 
 // aws-ebs recognizes by this text that nothing is mounted.
-func TestWhatIsNotMountedReadsAsDriversExpect(t *testing.T) {
+func TestErrorOfAnUnmountedPathHasTheTextThatDriversMatch(t *testing.T) {
 	g := connect(t)
 	pattern := regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
 	if _, err := g.files.Mkdir(context.Background(), &filesystem.MkdirRequest{Path: kubelet + `\plugins\stage`}); err != nil {
@@ -183,7 +183,7 @@ func TestWhatIsNotMountedReadsAsDriversExpect(t *testing.T) {
 	}
 }
 
-func TestContextsEndCalls(t *testing.T) {
+func TestContextsEndTheirCalls(t *testing.T) {
 	g := connect(t)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -206,7 +206,7 @@ func TestContextsEndCalls(t *testing.T) {
 	}
 }
 
-func TestWhatTheNodeDoesInOneStepIsNotDoneInSeveral(t *testing.T) {
+func TestSingleStepsOfPartitioningAndMappingAreUnsupported(t *testing.T) {
 	_, initialized := diskapi.New().IsDiskInitialized(1)
 	_, partitioned := diskapi.New().BasicPartitionsExist(1)
 	_, mapped := smbapi.New().IsSMBMapped(`\\server\share`)

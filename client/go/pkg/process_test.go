@@ -20,7 +20,7 @@ import (
 
 // The node of this process cannot be opened without its library. Then the first call of any group
 // opens it, once for all groups.
-func TestTheNodeOfThisProcess(t *testing.T) {
+func TestPackagesWithoutAConnectionUseTheNodeOfTheProcess(t *testing.T) {
 	library := os.Getenv("CSI_PROXY_LIBRARY")
 	if library == "" {
 		t.Skip("CSI_PROXY_LIBRARY is not set")

@@ -16,7 +16,7 @@ struct CallOptions {
   // Ends the call with CANCELLED when notified. Not owned; must outlive the call. Null: the
   // client's default; if that is null too, the call cannot be cancelled.
   const absl::Notification* cancelled = nullptr;
-  // The W3C traceparent of the caller's span, which the log and audit lines of the call show. Not
+  // The W3C traceparent of the caller's span, shown in the log and audit lines of the call. Not
   // owned; must outlive the call. Empty: the client's default. Ignored unless it is valid.
   absl::string_view traceparent = {};
 };

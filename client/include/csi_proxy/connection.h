@@ -26,13 +26,12 @@ namespace client {
 struct Opened;
 }
 
-// Where the work is done: in the service or in this process.
+// The place where calls run: the service or this process.
 enum class Mode {
-  // Connect() chooses, among the modes that are linked. The environment variable CSI_PROXY_MODE
-  // (remote or embedded) decides if it is set to one of them. If it is unset or `auto`: kRemote if
-  // any pipe of the service exists; otherwise kEmbedded if this process may manage storage and is
-  // not in an ordinary Windows container; otherwise kRemote, and calls wait for the service to
-  // start.
+  // Connect() chooses among the linked modes. The environment variable CSI_PROXY_MODE (remote or
+  // embedded) decides if it is set to one of them. If it is unset or `auto`: kRemote if any pipe of
+  // the service exists; otherwise kEmbedded if this process may manage storage and is not in an
+  // ordinary Windows container; otherwise kRemote, and calls wait for the service to start.
   kAuto,
   // Calls go to the service, over its pipes. REQUIRES: the library csi_proxy::client is linked.
   kRemote,
@@ -46,12 +45,12 @@ struct ClientOptions {
   // Remote mode, not on Windows: the directory of the sockets. Empty: the environment variable
   // CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if that is unset.
   std::string socket_dir = {};
-  // Remote mode: how long a call waits for a pipe that no process serves, for example while the
-  // service restarts. Then the call fails with UNAVAILABLE.
+  // Remote mode: how long a call waits for a pipe without a server, for example while the service
+  // restarts. Then the call fails with UNAVAILABLE.
   absl::Duration connect_timeout = absl::Seconds(5);
 
-  // Embedded mode: the node to act on. Null: a node with default NodeOptions that all connections
-  // of the process share: this machine on Windows; elsewhere a simulated node, with a warning.
+  // Embedded mode: the node to act on. Null: one node with default NodeOptions for all connections
+  // of the process: this machine on Windows; elsewhere a simulated node, with a warning.
   std::shared_ptr<Node> node = nullptr;
 
   // Receives the mode that kAuto has chosen, with the reason. Null: standard error.
@@ -66,8 +65,8 @@ class Connection {
   // Returns kRemote or kEmbedded.
   virtual Mode mode() const = 0;
 
-  // Returns OK if the node serves a version of a group, e.g. Check("volume", "v1"). UNAVAILABLE
-  // naming the pipe that does not exist: the service is not running, or is too old for the version.
+  // Returns OK if the node serves a version of a group, e.g. Check("volume", "v1"). UNAVAILABLE,
+  // naming the missing pipe, if the service is not running or is too old for the version.
   // UNIMPLEMENTED if this release of the library lacks the version. Does not block: it looks for
   // the pipe, but does not connect.
   virtual absl::Status Check(absl::string_view group, absl::string_view version) const = 0;

@@ -18,7 +18,7 @@
  * closed or never existed, functions return NOT_FOUND or do nothing. If a required pointer is null,
  * they return INVALID_ARGUMENT. No function throws or ends the process. The library only reads
  * memory that is passed in, and only during the call. Memory that it returns belongs to the caller,
- * who must free it with csi_proxy_free, which also wipes it, because responses may contain secrets.
+ * who must free it with csi_proxy_free. That also wipes it, because responses may contain secrets.
  */
 #ifndef CSI_PROXY_CSI_PROXY_H_
 #define CSI_PROXY_CSI_PROXY_H_
@@ -41,10 +41,10 @@ extern "C" {
 /* Changes when programs built for an earlier version would no longer work. */
 #define CSI_PROXY_ABI_VERSION 1u
 
-/* A node that this process manages. 0 stands for none. */
+/* A node that this process manages. 0 is never a node. */
 typedef uint64_t csi_proxy_node;
 
-/* A call that can be cancelled. 0 stands for none. */
+/* A call that can be cancelled. 0 is never such a call. */
 typedef uint64_t csi_proxy_call;
 
 /* Memory that the library allocated; `data` is null if `size` is 0. */
@@ -53,11 +53,11 @@ typedef struct csi_proxy_bytes {
   size_t size;
 } csi_proxy_bytes;
 
-/* Receives a log line: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8, which
- * is not zero-terminated and only valid during the call. Many threads call it at once, from the
- * start of csi_proxy_open until the csi_proxy_close that closes the node returns. Must not close
- * the node that logs. May call that node, but only with a timeout, because the call that the line
- * is about still counts towards "maxCalls". */
+/* Receives a log line: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8. The
+ * text is not zero-terminated and only valid during the call. Threads call this concurrently, from
+ * the start of csi_proxy_open until the csi_proxy_close that closes the node returns. Must not
+ * close the node that logs. May call that node, but only with a timeout, because the call that
+ * wrote the line still counts towards "maxCalls". */
 typedef void (*csi_proxy_log)(void* user, int32_t severity, const char* line, size_t size);
 
 /* Returns the ABI version of the library. */
@@ -90,20 +90,21 @@ CSI_PROXY_API int32_t csi_proxy_open(uint32_t abi_version, const char* options, 
                                      csi_proxy_log log, void* user, csi_proxy_node* node,
                                      csi_proxy_bytes* error);
 
-/* Announces a call, so that csi_proxy_cancel can end it. Returns 0 and sets `*call`, which must be
- * passed to one csi_proxy_invoke and uses memory until that returns or the node is closed.
- * NOT_FOUND if the node is closed. */
+/* Announces a call, so that csi_proxy_cancel can end it. Returns 0 and sets `*call`, or returns
+ * NOT_FOUND if the node is closed. The caller must pass `*call` to one csi_proxy_invoke. The call
+ * uses memory until that returns or the node is closed. */
 CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call);
 
 /* Calls `method`, for example "/v1.Volume/FormatVolume", on this thread, and returns when it ends.
  *
- * `call` comes from csi_proxy_begin and can be used once; 0 if the call need not be cancelled.
+ * `call` is from csi_proxy_begin and can be used once; 0 if the call need not be cancelled.
  * `timeout_ns` is how long the call may take, in nanoseconds; negative for no limit of its own.
  *
- * Returns the code. If it is 0, sets `*response`, otherwise sets `*message` to the text. Empties
- * the other one. Does not free their old values. Either may be null. Besides the codes of the rpc:
- * NOT_FOUND for a closed node or an unknown call, UNIMPLEMENTED for an unknown method,
- * INVALID_ARGUMENT for a request that is not a message of its type, CANCELLED. On simulated nodes
+ * Returns the code. If the code is 0, sets `*response` and empties `*message`; otherwise sets
+ * `*message` to the text and empties `*response`. Does not free their old values. Either may be
+ * null. Codes besides those of the rpc: NOT_FOUND for a closed node or an unknown call,
+ * UNIMPLEMENTED for an unknown method, INVALID_ARGUMENT for a request that is not a message of its
+ * type, CANCELLED. On simulated nodes
  * the methods of csi_proxy.simulated.Admin work too: "/csi_proxy.simulated.Admin/Reset".
  */
 CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
@@ -111,14 +112,14 @@ CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call,
                                        int64_t timeout_ns, csi_proxy_bytes* response,
                                        csi_proxy_bytes* message);
 
-/* Cancels a call that is announced or under way, and returns at once. Does nothing if the call has
- * ended. */
+/* Cancels a call that is announced or under way, and returns immediately. Has no effect on a call
+ * that has ended. */
 CSI_PROXY_API void csi_proxy_cancel(csi_proxy_call call);
 
 /* Closes a node: refuses new calls, cancels those under way and waits until they have ended.
- * Windows may never finish a flush or read that an ended call has begun. After 5 s it is left to a
- * thread of the library, which then must stay loaded. Logs nothing afterwards.
- * Returns 0. NOT_FOUND, at once, if another thread has closed the node or is closing it. */
+ * Windows may never finish a flush or read of an ended call. After 5 s a thread of the library
+ * waits for it instead; then the library must stay loaded. Does not log afterwards. Returns 0, or
+ * immediately NOT_FOUND if another thread has closed the node or is closing it. */
 CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_node node);
 
 /* Wipes and frees bytes that the library returned, and empties `*bytes`. Null is ignored. */

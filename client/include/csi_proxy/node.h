@@ -1,5 +1,5 @@
 // Manages storage in this process, without the service. Calls use the types of this library, not
-// the versioned protobuf messages; the embedded mode of the versioned clients is built on it.
+// the versioned protobuf messages. The embedded mode of the versioned clients uses a Node.
 //
 //   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
 //   if (!node.ok()) return node.status();
@@ -8,8 +8,7 @@
 //
 // Calls follow the rules of the service: the checks of paths and ids, the codes and the texts are
 // identical, and each call that changes the node writes an audit line. On Windows at most one call
-// at a time changes a disk, volume, share or target, counting the calls of all processes and of the
-// service.
+// at a time changes a disk, volume, share or target, counting all processes and the service.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +36,7 @@ namespace client {
 class OwnNode;
 }
 
-// What calls may act on, and how many may run at once. The defaults are those of the service.
+// The objects that calls may act on, and the limits of calls. The defaults are the service's.
 struct NodeOptions {
   // Paths in calls must lead into these directories. At least one; each absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
@@ -46,34 +45,32 @@ struct NodeOptions {
   // If true, new SMB mappings require encryption.
   bool require_privacy = true;
   // If true, a call for a share that is already mapped gets PERMISSION_DENIED unless it gives the
-  // credentials with which this node mapped the share. Mappings that others made are replaced.
+  // credentials of the mapping. Mappings that this node did not make are replaced.
   bool bind_smb_credentials = false;
 
-  // There is no option to keep foreign data and none to allow local shares: an embedded node
-  // formats data that Windows does not recognise, as the Go release did, and refuses shares of its
-  // own node.
+  // Two options of the service are missing: an embedded node always formats data that Windows does
+  // not recognise, as the Go release did, and always refuses shares of its own node.
 
-  // Limits of the versioned clients' calls, per API group: how many run at once, how many more may
-  // wait (further calls get RESOURCE_EXHAUSTED), and how long one may take at the most.
+  // Limits of the versioned clients' calls, per API group: how many run simultaneously, how many
+  // more may wait (further calls get RESOURCE_EXHAUSTED), and how long a call may take.
   size_t max_calls = 16;
   size_t max_queued = 384;
   absl::Duration max_call_duration = absl::Minutes(10);
 
   // Not on Windows: a directory, created if necessary. Processes that give the same directory
-  // exclude each other's calls. Empty: no other process uses the node.
+  // exclude each other's calls. Empty: only this process uses the node.
   std::string lock_directory = {};
 
   // Receives audit lines and failures. Null: standard error.
   LogFunction log = nullptr;
 
-  // `HOST:PORT` at which Prometheus can scrape metrics of the versioned clients' calls, for example
-  // `127.0.0.1:9090`; `:9090` for all addresses. The names of the metrics are the service's. Empty:
-  // metrics are not served.
+  // `HOST:PORT` of metrics of the versioned clients' calls for Prometheus, for example
+  // `127.0.0.1:9090`; `:9090` for all addresses. Their names are the service's. Empty: no metrics.
   std::string metrics_bind_address = {};
 };
 
-// Thread-safe. The services that a node returns are part of it: the node must outlive their use.
-// Tests of a driver may derive from Node to give answers of their own.
+// Thread-safe. The services that a node returns are part of it: the node must outlive their use. A
+// driver's tests may derive from Node to return their own answers.
 class Node {
  public:
   // Opens this machine. UNIMPLEMENTED if it does not run Windows; INVALID_ARGUMENT naming the

@@ -28,21 +28,21 @@ namespace csi_proxy {
 // Registers the driver with the kubelet by the plugin registration service v1
 // (https://kubernetes.io/docs/reference/node/device-plugin-api-versions/ and the README).
 struct RegistrarOptions {
-  // The path of the driver's socket on the node, by which the kubelet finds the driver. Required.
+  // The path of the driver's socket on the node. The kubelet connects to this path. Required.
   std::string kubelet_registration_path = {};
   // The kubelet's directory of plugin sockets, at the path that this process sees. Required.
-  // Sidecars creates `<driver name>-reg.sock` in it, which only this process's user may open.
+  // Sidecars creates `<driver name>-reg.sock` in it. Only this process's user may open the socket.
   std::string plugin_registration_path = {};
   // How long the registration socket may take to answer the registrar's own /healthz.
   absl::Duration timeout = absl::Seconds(1);
-  // A file that is created once the kubelet has accepted the driver, and removed when the registrar
-  // starts or stops. Empty: none.
+  // A file that the registrar creates when the kubelet has accepted the driver, and removes at its
+  // own start and stop. Empty: no file.
   std::string marker_file = {};
   // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all. Empty: not
   // served.
   std::string http_endpoint = {};
   // If the kubelet does not call the registration socket within this time, the socket is created
-  // again, because a kubelet on Windows sometimes misses one
+  // again, because a kubelet on Windows sometimes misses a socket
   // (https://github.com/kubernetes-csi/node-driver-registrar/issues/143). Later waits grow to five
   // minutes, or to this time if it is longer. Zero: the registrar waits without limit.
   absl::Duration registration_timeout = absl::Seconds(30);
@@ -52,13 +52,13 @@ struct RegistrarOptions {
   LogFunction log = nullptr;
 };
 
-// Serves /healthz about the driver: 200 if the driver says that it is ready, otherwise 500.
+// Serves /healthz about the driver: 200 if the driver reports that it is ready, otherwise 500.
 struct LivenessProbeOptions {
   // `HOST:PORT`, or `:PORT` for all addresses.
   std::string http_endpoint = "0.0.0.0:9808";
   // The time that a probe may take, the connection to the driver included.
   absl::Duration probe_timeout = absl::Seconds(3);
-  // The address and the path at which Prometheus finds metrics. If the address is empty and
+  // The address and the path of the metrics for Prometheus. If the address is empty and
   // `serve_metrics` is true, they are at the address of /healthz.
   std::string metrics_address = {};
   std::string metrics_path = "/metrics";
@@ -78,7 +78,7 @@ struct SidecarsOptions {
   std::optional<RegistrarOptions> registrar = std::nullopt;
   std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
   // If true, a component that cannot listen is started again once a second, and the other component
-  // continues; `on_failed` is not called for this.
+  // continues. Then `on_failed` is not called.
   bool independent = false;
   // Called on a thread of the library when the kubelet refuses the driver, with the kubelet's
   // reason. The kubelet tries again as long as the socket exists. Must return soon, because the
@@ -94,17 +94,17 @@ struct SidecarsOptions {
 // Thread-safe.
 class Sidecars {
  public:
-  // Starts threads that wait for the driver, and returns at once; the driver may start serving
+  // Starts threads that wait for the driver, and returns immediately; the driver may start serving
   // later. INVALID_ARGUMENT naming the option.
   //
-  // The library serves /healthz at once, and answers 500 with the reason until the driver has
-  // returned its name. If both components have one address, /healthz there is
-  // livenessprobe's, and the registrar's is /healthz/node-driver-registrar.
+  // The library serves /healthz immediately, and answers 500 with the reason until the driver has
+  // returned its name. If both components have one address, its /healthz is livenessprobe's, and
+  // the registrar's is /healthz/node-driver-registrar.
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
-  // Stops. Removes the registration socket at once if it is still this process's, so that the
-  // kubelet deregisters the driver. Then waits for answers, at most a second beyond the probe
-  // timeout.
+  // Stops. Immediately removes the registration socket if it is still this process's, so that the
+  // kubelet deregisters the driver. Then waits for answers, at most a second beyond
+  // `probe_timeout`.
   virtual ~Sidecars() = default;
 
   // Returns true if the kubelet has accepted the driver since the registration socket was created.

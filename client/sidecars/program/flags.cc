@@ -158,10 +158,10 @@ absl::string_view ControllerOf(absl::string_view flag) {
   return "";
 }
 
-// A row of the table, and the component whose flag is meant; no component for others.
+// A row of the table, and the component that the flag configures; empty for other flags.
 using Meaning = std::pair<std::optional<Component>, const FlagRow*>;
 
-// Returns all that a flag can mean, by its name alone or behind a component's, as in
+// Returns all meanings of a flag, by its name alone or after a component's name, as in
 // `node-driver-registrar-mode`.
 std::vector<Meaning> MeaningsOf(absl::string_view flag) {
   std::vector<Meaning> meanings;
@@ -180,7 +180,7 @@ std::vector<Meaning> MeaningsOf(absl::string_view flag) {
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   const std::vector<Meaning> meanings = MeaningsOf(name);
   if (!meanings.empty()) return meanings[0].second->kind;
-  // kBool accepts a controller's flag without a value; Take() refuses it with a better message.
+  // kBool allows a controller's flag without a value, because Take() has a better message.
   if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;
 }
@@ -276,7 +276,7 @@ absl::Status Flags::Take(const GoFlag& flag) {
   if (meanings.empty()) return NotForNodes(flag.name, ControllerOf(flag.name));
   if (controllers) controllers_flags_.push_back(absl::StrCat("--", flag.name));
   auto [component, row] = meanings[0];
-  // A flag of the process has one value, so a component's prefix before it changes nothing.
+  // A flag of the process has one value, so a component's prefix has no effect.
   if (controllers || row->owner == kProcess) component.reset();
   ABSL_RETURN_IF_ERROR(CheckGoValue(flag, row->kind));
   values_[{std::string(row->name), component}] = flag;

@@ -33,7 +33,7 @@ absl::string_view ComponentName(Component component);
 enum class Owner {
   kProcess,  // One value for the process.
   kEach,     // Both components, with one meaning: one value for both, or one for each.
-  // Only this component. The other may have a flag of the same name with another meaning.
+  // Only this component. The other component may use the same name with another meaning.
   kRegistrarOnly,
   kProbeOnly,
   // A sidecar beside a driver's controller. Accepted and ignored if both components run.
@@ -54,21 +54,21 @@ absl::Span<const FlagRow> FlagTable();
 // The flags of one command line.
 class Flags {
  public:
-  // Reads a command line. The program's name, --sidecars or --controllers select the components
-  // that run. INVALID_ARGUMENT naming the flag and the reason.
+  // Reads a command line. The program's name, --sidecars or --controllers select the components.
+  // INVALID_ARGUMENT naming the flag and the reason.
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 
   bool help() const { return line_.help; }
-  // The arguments after the flags. They are ignored, as upstream's programs do.
+  // The arguments after the flags. Ignored, as in upstream's programs.
   const std::vector<std::string>& rest() const { return line_.rest; }
   bool Runs(Component component) const { return runs_[static_cast<size_t>(component)]; }
   bool RunBoth() const { return runs_[0] && runs_[1]; }
-  // Returns false if the program's name selects one component; only its flags are then accepted.
+  // Returns false if the program's name selects one component. Then only its flags are accepted.
   bool AllInOne() const { return !named_.has_value(); }
-  // The given flags of controllers, which have no effect on a node.
+  // The given flags of controllers. They have no effect on a node.
   const std::vector<std::string>& controllers_flags() const { return controllers_flags_; }
 
-  // Return the value of a flag of the process or of the component: as given, or the default.
+  // Return the value of a flag of the process or of the component: the given one, or the default.
   // REQUIRES: the table contains the flag, and the flag is of the function's kind.
   std::string Text(absl::string_view name, std::optional<Component> component = {}) const;
   bool IsGiven(absl::string_view name, Component component) const {
@@ -81,8 +81,8 @@ class Flags {
     return *ParseGoDuration(Text(name, component));
   }
 
-  // Returns the flag in the spelling of this command line: `--livenessprobe-health-port`. A flag
-  // that was not given has the shortest spelling that is not ambiguous.
+  // Returns the flag in the spelling of this command line: `--livenessprobe-health-port`. For a
+  // flag that was not given, returns the shortest unambiguous spelling.
   std::string Spelling(absl::string_view name, Component component) const;
 
  private:

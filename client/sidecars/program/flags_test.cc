@@ -49,7 +49,7 @@ void ExpectTaken(const std::string& program, absl::string_view prefix, absl::str
   }
 }
 
-TEST(FlagsTest, EveryFlagOfEveryReleaseIsTaken) {
+TEST(FlagsTest, EveryFlagOfEveryUpstreamReleaseIsAccepted) {
   const auto check = [](const std::string& name, const std::string& component,
                         absl::Span<const char* const> flags) {
     for (const absl::string_view flag : flags) {
@@ -65,14 +65,14 @@ TEST(FlagsTest, EveryFlagOfEveryReleaseIsTaken) {
   check("livenessprobe", "livenessprobe", kLogFlags);
 }
 
-TEST(FlagsTest, DefaultsAreOfTheirKind) {
+TEST(FlagsTest, EachDefaultIsAValidValueOfItsFlag) {
   for (const FlagRow& row : FlagTable()) {
     const GoFlag flag{std::string(row.name), std::string(row.default_value)};
     EXPECT_TRUE(CheckGoValue(flag, row.kind).ok()) << row.name;
   }
 }
 
-TEST(FlagsTest, AValueOfOneComponentIsNotTheOthers) {
+TEST(FlagsTest, APrefixedFlagAppliesToItsComponentOnly) {
   const char* const argv[] = {"x", "--livenessprobe-http-endpoint=:1", "--http-endpoint=:2",
                               "--node-driver-registrar-health-port=3"};
   const absl::StatusOr<Flags> flags = Flags::Read(4, argv);
@@ -88,7 +88,7 @@ TEST(FlagsTest, AValueOfOneComponentIsNotTheOthers) {
             "--livenessprobe-health-port");
 }
 
-TEST(FlagsTest, TheLastValueHoldsAndMayBeEmpty) {
+TEST(FlagsTest, TheLastValueOfAFlagCountsAndMayBeEmpty) {
   const char* const argv[] = {"x", "-mode=a", "--mode", "b", "-csi-address=/s", "-csi-address="};
   const absl::StatusOr<Flags> flags = Flags::Read(6, argv);
   ASSERT_TRUE(flags.ok()) << flags.status();

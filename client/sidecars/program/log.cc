@@ -35,7 +35,7 @@ LogFunction NewLog(const service::LogOptions& options, absl::string_view compone
   // On Windows, standard error is buffered unless it is a console.
   logger->flush_on(spdlog::level::trace);
   return [logger, json](Severity severity, const LogText& line) {
-    // In JSON, the message is a string, in which quotes and backslashes are escaped too.
+    // In JSON, the message is a string with escaped quotes and backslashes.
     const std::string text =
         json ? EscapeForLog(line) : absl::StrCat(line.text, " component=\"", logger->name(), "\"");
     service::Log(*logger, kLevels[static_cast<size_t>(severity)],

@@ -27,7 +27,7 @@ std::string Line(const service::LogOptions& options, Severity severity, absl::st
   return text.str();
 }
 
-TEST(LogTest, TextIsKlogs) {
+TEST(LogTest, TextLinesHaveKlogsFormat) {
   const std::string line = Line({}, Severity::kWarning, R"(it's "C:\csi" {})");
   EXPECT_TRUE(service::GlogReads(line.substr(0, line.size() - 1))) << line;
   EXPECT_TRUE(
@@ -38,7 +38,7 @@ TEST(LogTest, TextIsKlogs) {
               AllOf(StartsWith("E"), HasSubstr("] a\\nI forged\xef\xbf\xbd")));
 }
 
-TEST(LogTest, JsonIsReadBack) {
+TEST(LogTest, JsonLinesParseToTheSameMessage) {
   for (const std::string message : {"plain", "\"quoted\" \\ back", "Gerät", "C:\\csi\\csi.sock",
                                     "a\nb\x01\x7f\u009b\u2028\u202e", "%v {}"}) {
     google::protobuf::Struct line;

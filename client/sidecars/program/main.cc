@@ -26,7 +26,7 @@ namespace {
 // How long a stop may take beyond the calls under way.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
-// Answers --mode=kubelet-registration-probe by an exit code.
+// Returns the exit code of --mode=kubelet-registration-probe.
 int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
   const Marker marker = LookForMarker(marker_file);
   if (marker == Marker::kMissing) {
@@ -43,12 +43,12 @@ int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
   return kExitOk;
 }
 
-// Serves until the process is asked to stop, or cannot continue.
+// Serves until the process must stop or cannot continue.
 int Serve(SidecarsOptions options, Supervisor& supervisor) {
   const LogFunction log = options.log;
   std::atomic<bool> failed = false;
-  // When the kubelet refuses the driver, /healthz goes on: without it the kubelet would restart a
-  // healthy driver. The kubelet asks again as long as the registration socket exists.
+  // When the kubelet refuses the driver, /healthz continues: without it the kubelet would restart a
+  // healthy driver. The kubelet tries again as long as the registration socket exists.
   options.independent = options.registrar && options.livenessprobe;
   if (!options.livenessprobe) {
     options.on_refused = [&](const std::string&) {

@@ -25,7 +25,7 @@ namespace {
 constexpr auto kRegistrar = Component::kRegistrar;
 constexpr auto kLivenessProbe = Component::kLivenessProbe;
 
-// csi-lib-utils' default: a registrar that runs alone exits after this wait, to be restarted.
+// csi-lib-utils' default: after this wait a lone registrar exits and is restarted.
 constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
 
 constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",
@@ -42,7 +42,7 @@ constexpr absl::string_view kControllersGates[] = {"AnnotateFsResize",
 constexpr absl::string_view kForControllers =
     " has no effect: it is for sidecars beside a driver's controller";
 
-// Returns the error for flags that ask for the impossible.
+// Returns the error for flags that contradict each other or cannot work.
 template <typename... Parts>
 absl::Status Refuse(const Parts&... parts) {
   return absl::FailedPreconditionError(absl::StrCat(parts...));
@@ -77,7 +77,7 @@ absl::Status SetLog(const Flags& flags, service::LogOptions* log) {
   return Refuse("--logging-format: \"", format, "\" is neither text nor json");
 }
 
-// Returns the address on `host` that --health-port stands for; "" for no port.
+// Returns the address on `host` for --health-port; "" if the flag disables the port.
 absl::StatusOr<std::string> PortAddress(const Flags& flags, Component component,
                                         absl::string_view host) {
   const std::string text = flags.Text("health-port", component);

@@ -18,11 +18,12 @@ struct ProgramOptions {
   bool show_help = false;
   bool show_version = false;
 
-  // Only check, by the registrar's marker file, whether the kubelet has registered the driver.
+  // If true, the program only checks, by the registrar's marker file, whether the kubelet has
+  // registered the driver.
   bool probe_registration = false;
   // Complete, except for the callbacks.
   SidecarsOptions sidecars;
-  // The format and the headers; the others have no effect.
+  // Only the format and the headers have an effect.
   service::LogOptions log;
   // The only component that runs, or the name of the program that contains both.
   std::string name;
@@ -34,8 +35,8 @@ struct ProgramOptions {
 // if the upstream programs would. Both name the flag and the reason.
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv);
 
-// The marker file, by which --mode=kubelet-registration-probe, an exec probe of the registrar's
-// container, finds whether the kubelet has registered the driver.
+// The marker file. With it --mode=kubelet-registration-probe, an exec probe of the registrar's
+// container, checks whether the kubelet has registered the driver.
 
 // Returns the marker's path: `registration` beside the driver's socket, as in node-driver-registrar
 // 2.5 to 2.8.
@@ -50,10 +51,10 @@ enum class Marker {
 };
 Marker LookForMarker(const std::string& marker_file);
 
-// Returns a log of lines in klog's format, or in that of the service's --log-format=json, to `sink`
-// or, if that is null, to standard error. Each line names the component. Thread-safe. InitLogging()
-// of the service would use more memory than the rest of this program, which runs once per driver on
-// every node.
+// Returns a log that writes lines in klog's format, or in that of the service's --log-format=json,
+// to `sink`, or to standard error if `sink` is null. Each line names the component. Thread-safe.
+// The service's InitLogging() would use more memory than the rest of this program, and every node
+// runs this program once per driver.
 LogFunction NewLog(const service::LogOptions& options, absl::string_view component,
                    spdlog::sink_ptr sink = nullptr);
 

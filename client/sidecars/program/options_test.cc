@@ -52,7 +52,7 @@ LivenessProbeOptions ProbeOf(const std::string& program, std::vector<std::string
   return options.sidecars.livenessprobe.value_or(LivenessProbeOptions());
 }
 
-TEST(ProgramOptionsTest, RegistrarUnderItsNameHasItsDefaults) {
+TEST(ProgramOptionsTest, UnderTheRegistrarsNameOnlyTheRegistrarRuns) {
   for (const std::string program :
        {"/csi-node-driver-registrar", "csi-node-driver-registrar", "/bin/node-driver-registrar"}) {
     const ProgramOptions options = Parsed(program, {kKubelet});
@@ -71,7 +71,7 @@ TEST(ProgramOptionsTest, RegistrarUnderItsNameHasItsDefaults) {
   }
 }
 
-TEST(ProgramOptionsTest, LivenessProbeUnderItsNameHasItsDefaults) {
+TEST(ProgramOptionsTest, UnderTheLivenessProbesNameOnlyTheLivenessProbeRuns) {
   const ProgramOptions options = Parsed(kProbeName, {});
   EXPECT_FALSE(options.sidecars.registrar.has_value());
   ASSERT_TRUE(options.sidecars.livenessprobe.has_value());
@@ -86,7 +86,7 @@ TEST(ProgramOptionsTest, LivenessProbeUnderItsNameHasItsDefaults) {
   EXPECT_FALSE(probe.serve_metrics);
 }
 
-TEST(ProgramOptionsTest, BothByDefault) {
+TEST(ProgramOptionsTest, BothSidecarsRunByDefault) {
   const ProgramOptions options = Parsed(kBoth, {kKubelet});
   ASSERT_TRUE(options.sidecars.registrar.has_value());
   ASSERT_TRUE(options.sidecars.livenessprobe.has_value());
@@ -95,7 +95,7 @@ TEST(ProgramOptionsTest, BothByDefault) {
   EXPECT_EQ(options.sidecars.connect_timeout, absl::InfiniteDuration());
 }
 
-TEST(ProgramOptionsTest, SidecarsChoosesWhatRuns) {
+TEST(ProgramOptionsTest, TheSidecarsFlagChoosesWhatRuns) {
   ProgramOptions options = Parsed(kBoth, {"--health-port=9900", "--sidecars", "livenessprobe"});
   EXPECT_FALSE(options.sidecars.registrar.has_value());
   EXPECT_EQ(options.sidecars.livenessprobe->http_endpoint, "0.0.0.0:9900");
@@ -111,14 +111,14 @@ TEST(ProgramOptionsTest, SidecarsChoosesWhatRuns) {
 }
 
 #ifdef _WIN32
-TEST(ProgramOptionsTest, NameOfAWindowsProgram) {
+TEST(ProgramOptionsTest, TheProgramsNameIgnoresCaseAndExeOnWindows) {
   EXPECT_TRUE(Parsed(R"(C:\Livenessprobe.EXE)", {}).sidecars.livenessprobe.has_value());
   EXPECT_FALSE(
       Parsed(R"(C:\csi-node-driver-registrar.exe)", {kKubelet}).sidecars.livenessprobe.has_value());
 }
 #endif
 
-TEST(ProgramOptionsTest, Registrar) {
+TEST(ProgramOptionsTest, RegistrarFlagsSetItsOptions) {
   const struct {
     std::string flag;
     std::string RegistrarOptions::*field;
@@ -149,7 +149,7 @@ TEST(ProgramOptionsTest, Registrar) {
   }
 }
 
-TEST(ProgramOptionsTest, LivenessProbe) {
+TEST(ProgramOptionsTest, LivenessProbeFlagsSetItsOptions) {
   const struct {
     std::string flag;
     std::string LivenessProbeOptions::*field;
@@ -170,12 +170,12 @@ TEST(ProgramOptionsTest, LivenessProbe) {
       EXPECT_EQ(probe.serve_metrics, c.metrics);
     }
   }
-  // The default port may be written beside an address.
+  // The default port is allowed together with an address.
   EXPECT_EQ(ProbeOf(kProbeName, {"--health-port=9808", "--http-endpoint=:1"}).http_endpoint, ":1");
   EXPECT_EQ(ProbeOf(kProbeName, {"--probe-timeout=500ms"}).probe_timeout, absl::Milliseconds(500));
 }
 
-TEST(ProgramOptionsTest, CommonFlagsReachBothAndPrefixedOnesOne) {
+TEST(ProgramOptionsTest, CommonFlagsConfigureBothSidecarsAndPrefixedFlagsOnlyOne) {
   const std::vector<std::string> common = {"--http-endpoint=:9900", "--timeout=5s"};
   EXPECT_EQ(RegistrarOf(kBoth, common).http_endpoint, ":9900");
   EXPECT_EQ(RegistrarOf(kBoth, common).timeout, absl::Seconds(5));
@@ -204,7 +204,7 @@ TEST(ProgramOptionsTest, CommonFlagsReachBothAndPrefixedOnesOne) {
             "/a");
 }
 
-TEST(ProgramOptionsTest, Kep4958CommonFlagsAreTakenWithAWarning) {
+TEST(ProgramOptionsTest, CommonFlagsOfKep4958AreIgnoredWithAWarning) {
   const std::vector<std::string> taken = absl::StrSplit(
       "--leader-election --leader-election-namespace=kube-system "
       "--leader-election-lease-duration=15s --leader-election-renew-deadline=10s "
@@ -229,7 +229,7 @@ TEST(ProgramOptionsTest, Kep4958CommonFlagsAreTakenWithAWarning) {
   EXPECT_THAT(options.warnings, Contains(HasSubstr("Topology has no effect")));
 }
 
-TEST(ProgramOptionsTest, Kep4958ControllersAreRefused) {
+TEST(ProgramOptionsTest, ControllersOfKep4958AreRefused) {
   for (const std::string controller :
        {"attacher", "provisioner", "resizer", "snapshotter", "external-attacher", "csi-resizer"}) {
     for (const std::string flag : {"--sidecars=", "--controllers="}) {
@@ -244,7 +244,7 @@ TEST(ProgramOptionsTest, Kep4958ControllersAreRefused) {
   }
 }
 
-TEST(ProgramOptionsTest, Log) {
+TEST(ProgramOptionsTest, LogFlagsSetTheLogOptions) {
   EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log.format, service::LogFormat::kText);
   EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log.format, service::LogFormat::kText);
   EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log.format, service::LogFormat::kJson);
@@ -255,10 +255,10 @@ TEST(ProgramOptionsTest, Log) {
               ElementsAre(HasSubstr("--logtostderr")));
 }
 
-TEST(ProgramOptionsTest, Modes) {
+TEST(ProgramOptionsTest, TheModeFlagSelectsTheRegistrationProbe) {
   EXPECT_TRUE(
       Parsed(kRegistrarName, {kKubelet, "--mode=kubelet-registration-probe"}).probe_registration);
-  // The probe needs no other flags, and ignores those that are given.
+  // The probe needs no further flags, and ignores them.
   EXPECT_TRUE(Parsed(kBoth, {kKubelet, "--mode=kubelet-registration-probe", "--csi-address=a:1"})
                   .probe_registration);
   for (const std::string mode : {"", "registration"}) {
@@ -271,7 +271,7 @@ TEST(ProgramOptionsTest, Modes) {
   EXPECT_THAT(unknown.warnings, ElementsAre(HasSubstr("surprise")));
 }
 
-TEST(ProgramOptionsTest, WhatHasNoEffectIsSaid) {
+TEST(ProgramOptionsTest, FlagsWithoutEffectCauseAWarning) {
   EXPECT_THAT(Parsed(kProbeName, {"--connection-timeout=15s"}).warnings,
               ElementsAre(HasSubstr("--connection-timeout")));
   EXPECT_THAT(Parsed(kRegistrarName, {kKubelet, "--enable-pprof"}).warnings,
@@ -282,7 +282,7 @@ TEST(ProgramOptionsTest, WhatHasNoEffectIsSaid) {
   EXPECT_EQ(options.sidecars.livenessprobe->http_endpoint, "0.0.0.0:9808");
 }
 
-TEST(ProgramOptionsTest, WhatAsksForTextNeedsNothingElse) {
+TEST(ProgramOptionsTest, HelpAndVersionNeedNoOtherFlags) {
   for (const std::string program : {kBoth, kRegistrarName, kProbeName}) {
     EXPECT_TRUE(Parsed(program, {"--version"}).show_version);
     EXPECT_TRUE(Parsed(program, {"-h", "--no-such-flag"}).show_help);
@@ -291,7 +291,7 @@ TEST(ProgramOptionsTest, WhatAsksForTextNeedsNothingElse) {
 }
 
 // Go's flag package exits with code 2 on these.
-TEST(ProgramOptionsTest, FormErrors) {
+TEST(ProgramOptionsTest, MalformedFlagsAreUsageErrors) {
   const struct {
     std::string program;
     std::vector<std::string> arguments;
@@ -335,7 +335,7 @@ TEST(ProgramOptionsTest, FormErrors) {
 }
 
 // The upstream programs exit with code 1 on these.
-TEST(ProgramOptionsTest, Refusals) {
+TEST(ProgramOptionsTest, InvalidOptionsAreRefusedWithTheReason) {
   const struct {
     std::string program;
     std::vector<std::string> arguments;

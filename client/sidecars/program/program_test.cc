@@ -1,4 +1,4 @@
-// Tests run the program as containers do. On Linux they also run a driver and a kubelet beside it.
+// Runs the program as containers do. On Linux also runs a driver and a kubelet.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ class ProgramTest : public ::testing::Test {
   std::string log_;
 };
 
-TEST_F(ProgramTest, VersionAndHelp) {
+TEST_F(ProgramTest, VersionAndHelpArePrintedUnderEachName) {
   for (const std::string& program :
        {program_, Named("csi-node-driver-registrar"), Named("livenessprobe")}) {
     EXPECT_EQ(Run({program, "--version"}), 0);
@@ -100,7 +100,7 @@ TEST_F(ProgramTest, VersionAndHelp) {
   }
 }
 
-TEST_F(ProgramTest, FormErrorsEndWith2AndUsage) {
+TEST_F(ProgramTest, MalformedFlagsExitWith2AndPrintUsage) {
   for (const std::string flag : {"--no-such-flag", "--v=much", "--health-port=1"}) {
     EXPECT_EQ(Run({program_, flag}), 2);
     EXPECT_THAT(Output(), AllOf(StartsWith(flag.substr(0, flag.find('='))),
@@ -108,7 +108,7 @@ TEST_F(ProgramTest, FormErrorsEndWith2AndUsage) {
   }
 }
 
-TEST_F(ProgramTest, RefusalsEndWith1AndALineOfTheLog) {
+TEST_F(ProgramTest, InvalidOptionsExitWith1AndALogLine) {
   EXPECT_EQ(Run({program_}), 1);
   EXPECT_THAT(Output(), AllOf(StartsWith("E"), HasSubstr("] --kubelet-registration-path")));
   EXPECT_EQ(Run({Named("node-driver-registrar")}), 1);
@@ -120,7 +120,7 @@ TEST_F(ProgramTest, RefusalsEndWith1AndALineOfTheLog) {
   EXPECT_THAT(Output(), HasSubstr("http_endpoint"));
 }
 
-TEST_F(ProgramTest, RegistrationProbe) {
+TEST_F(ProgramTest, TheRegistrationProbeSucceedsIfTheMarkerFileExists) {
   const std::string name = Named("csi-node-driver-registrar");
   const auto probe = [&](const std::string& directory) {
     return Run({name, absl::StrCat("--kubelet-registration-path=", directory, "/csi.sock"),
@@ -161,7 +161,7 @@ class ProgramPosixTest : public ProgramTest {
   const int port_ = FreePort();
 };
 
-TEST_F(ProgramPosixTest, BothBesideADriver) {
+TEST_F(ProgramPosixTest, BothSidecarsServeADriver) {
   const TestingDriver driver(csi_);
   LaunchBoth({"--http-endpoint=" + Endpoint()});
   ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
@@ -181,7 +181,7 @@ TEST_F(ProgramPosixTest, BothBesideADriver) {
 }
 
 // gRPC's threads wake up several times a second, so they must only exist during calls.
-TEST_F(ProgramPosixTest, NothingOfGrpcRunsAtRest) {
+TEST_F(ProgramPosixTest, NoGrpcThreadRunsBetweenCalls) {
   const TestingDriver driver(csi_);
   LaunchBoth({"--http-endpoint=" + Endpoint()});
   const auto grpc_threads = [&] {
@@ -205,7 +205,7 @@ TEST_F(ProgramPosixTest, NothingOfGrpcRunsAtRest) {
   }
 }
 
-TEST_F(ProgramPosixTest, EachAloneUnderItsName) {
+TEST_F(ProgramPosixTest, EachSidecarRunsAloneUnderItsOwnName) {
   const TestingDriver driver(csi_);
   std::vector<std::string> registrar = Registrar(Named("csi-node-driver-registrar"));
   registrar.push_back("--http-endpoint=" + Endpoint());
@@ -227,7 +227,7 @@ TEST_F(ProgramPosixTest, EachAloneUnderItsName) {
   EXPECT_EQ(Get(port_, "/metrics").code, 404);
 }
 
-TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsARegistrarThatIsAlone) {
+TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsALoneRegistrar) {
   const TestingDriver driver(csi_);
   Launch(Registrar(Named("csi-node-driver-registrar")));
   ASSERT_TRUE(Eventually([&] { return Exists(socket_); })) << Output();
@@ -245,7 +245,7 @@ TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsARegistrarThatIsAlone) {
   })) << Output();
 }
 
-TEST_F(ProgramPosixTest, AnAddressThatIsTakenEndsItWith1) {
+TEST_F(ProgramPosixTest, AnAddressInUseExitsWith1) {
   const TestingDriver driver(csi_);
   LaunchBoth({"--http-endpoint=" + Endpoint()});
   ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
@@ -255,7 +255,7 @@ TEST_F(ProgramPosixTest, AnAddressThatIsTakenEndsItWith1) {
   EXPECT_THAT(Output(), HasSubstr(Endpoint()));
 }
 
-TEST_F(ProgramPosixTest, StopsWhileItWaitsForTheDriver) {
+TEST_F(ProgramPosixTest, TheProgramStopsWhileItWaitsForTheDriver) {
   for (const int stop : {SIGTERM, SIGINT}) {
     Launch(Registrar(program_));
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(Output(), " runs "); }));
@@ -268,7 +268,7 @@ TEST_F(ProgramPosixTest, StopsWhileItWaitsForTheDriver) {
   }
 }
 
-TEST_F(ProgramPosixTest, LeavesAloneTheObstacleThatADriverPutsInTheMarkersPlace) {
+TEST_F(ProgramPosixTest, AnotherFileInPlaceOfTheMarkerIsNotChanged) {
   const TestingDriver driver(csi_);
   const std::string victim = directory_ + "/victim";
   std::ofstream(victim) << "keep these bytes";
@@ -305,7 +305,7 @@ TEST_F(ProgramPosixTest, LeavesAloneTheObstacleThatADriverPutsInTheMarkersPlace)
   }
 }
 
-TEST_F(ProgramPosixTest, ADriverFillsNoLog) {
+TEST_F(ProgramPosixTest, ADriverCannotFloodTheLog) {
   {
     const TestingDriver driver(csi_, std::string(100'000, '\n'));
     EXPECT_EQ(Run(Registrar(program_)), 1);
@@ -324,7 +324,7 @@ TEST_F(ProgramPosixTest, ADriverFillsNoLog) {
 }
 
 // Without a free descriptor, the driver cannot be probed, and gRPC may abort the process.
-TEST_F(ProgramPosixTest, ClientsLeaveDescriptorsForTheProbe) {
+TEST_F(ProgramPosixTest, ManyClientsLeaveDescriptorsForTheProbe) {
   TestingDriver driver(csi_);
   driver.set_mode(ProbeMode::kSlow);
   Launch({"/bin/sh", "-c",
@@ -337,14 +337,14 @@ TEST_F(ProgramPosixTest, ClientsLeaveDescriptorsForTheProbe) {
     clients.back()->Send("GET /healthz HTTP/1.0\r\n\r\n");
   }
   for (const auto& client : clients) {
-    // The connection may have made room for another.
+    // The connection may have been closed to make room for another one.
     EXPECT_THAT(client->ReadAll(), AnyOf("", EndsWith("\r\n\r\nok")));
   }
   EXPECT_EQ(Get(port_, "/healthz").code, 200);
   EXPECT_TRUE(child_->IsRunning()) << Output();
 }
 
-TEST_F(ProgramPosixTest, EveryLineNamesItsComponent) {
+TEST_F(ProgramPosixTest, EveryLogLineNamesItsComponent) {
   TestingDriver driver(csi_);
   LaunchBoth({"--http-endpoint=" + Endpoint(), "--logging-format=json", "--leader-election"});
   ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
@@ -364,7 +364,7 @@ TEST_F(ProgramPosixTest, EveryLineNamesItsComponent) {
 }
 
 // gRPC's errors quote headers of the driver that it does not understand.
-TEST_F(ProgramPosixTest, WhatGrpcQuotesOfADriverIsNoLineOfItsOwn) {
+TEST_F(ProgramPosixTest, ADriversHeadersCannotForgeALogLine) {
   const UniqueFd listener = rpc::ListenUnix(csi_);
   std::thread driver([&] {
     const std::string forged = "\x1b[2K\nregistration: accepted";
@@ -404,7 +404,7 @@ TEST_F(ProgramPosixTest, WhatGrpcQuotesOfADriverIsNoLineOfItsOwn) {
   EXPECT_THAT(Output(), Not(HasSubstr("\x1b")));
 }
 
-TEST_F(ProgramPosixTest, TextGoesWhereGoSendsIt) {
+TEST_F(ProgramPosixTest, VersionGoesToStandardOutputAndUsageToStandardError) {
   const auto run = [&](const std::string& arguments) {
     return Run({"/bin/sh", "-c", absl::StrCat(program_, " ", arguments)});
   };

@@ -1,4 +1,4 @@
-// Calls the service with gRPC's own library for Node.js: the program of client/README.md, one rpc of each
+// Calls the service with gRPC's own library for Node.js: the program of client/other-languages.md, one rpc of each
 // group, long messages, and the same channels after the service was killed.
 //
 //   node peer.mjs ROOT PROGRAM LOG     the repository, the service's program, where its log goes
@@ -64,8 +64,8 @@ let service = start();
 try {
   for (const call of calls) await ask(call);
 
-  // The program of client/README.md.
-  const [, page] = /```js\n(.*?)```/s.exec(readFileSync(join(root, 'client/README.md'), 'utf8'));
+  // The program of client/other-languages.md.
+  const [, page] = /```js\n(.*?)```/s.exec(readFileSync(join(root, 'client/other-languages.md'), 'utf8'));
   writeFileSync('example.mjs', page.replace('/run/csi-proxy', sockets));
   const { stdout } = await promisify(execFile)(process.execPath, [resolve('example.mjs')], { cwd: root });
   assert.equal(stdout, '{ exists: true }\n');

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls the service from Node.js: the program of client/README.md, one rpc of each group, long messages, and a
+# Calls the service from Node.js: the program of client/other-languages.md, one rpc of each group, long messages, and a
 # service that was killed.
 #
 #   integration/clients/nodejs/run.sh              on Linux, with this machine's Node.js

@@ -135,7 +135,7 @@ class Driver {
 
 // Checks three kinds of requests, an error and the audit lines. Neither Vault's token nor the
 // values may be in the driver's output, or afterwards in its memory.
-TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
+TEST(EnvDriverTest, TheDriverAnswersAndKeepsNoSecretInMemoryOrOutput) {
   const std::string body = GoodVaultAnswer();
   const http_testing::RawServer vault(
       absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
@@ -220,7 +220,7 @@ TEST(EnvDriverTest, AnswersThroughItsSocketAndKeepsNothing) {
 
 // 100 pods start repeatedly and ask for their variables over their own connections. The goal is a
 // p99 of 100 ms on an idle machine; the test prints the times and fails only on errors.
-TEST(EnvDriverTest, HundredPodsComeAndGo) {
+TEST(EnvDriverTest, AHundredPodsCanStartConcurrentlyAndRepeatedly) {
   constexpr int kPods = 100;
   constexpr int kStarts = 5;
   const TemporaryDirectory values;
@@ -263,7 +263,7 @@ TEST(EnvDriverTest, HundredPodsComeAndGo) {
   EXPECT_THAT(volumes, SizeIs(kPods * kStarts));
 }
 
-TEST(EnvDriverTest, WithoutTheGateThereIsNoSuchRpc) {
+TEST(EnvDriverTest, TheRpcIsUnimplementedIfTheFeatureGateIsOff) {
   Driver driver({"--feature-gates=CSIDirectEnvInjection=false"});
   env::NodeGetEnvVarsResponse response;
   EXPECT_EQ(driver.GetEnvVars(GoodRequest(), &response).error_code(),
@@ -271,7 +271,7 @@ TEST(EnvDriverTest, WithoutTheGateThereIsNoSuchRpc) {
       << driver.Log();
 }
 
-TEST(EnvDriverTest, FlagsThatCannotBeMeantEndTheDriver) {
+TEST(EnvDriverTest, TheDriverExitsOnInvalidFlags) {
   const std::pair<std::vector<std::string>, const char*> kCases[] = {
       {{"--feature-gates=CSIDirectEnvInjektion=true"}, "--feature-gates: must be"},
       {{"--env-directory=/tmp"}, "--env-directory: needs --feature-gates"},

@@ -27,7 +27,7 @@ class ProtectedFileTest : public testing::Test {
   const TemporaryDirectory directory_;
 };
 
-TEST_F(ProtectedFileTest, IsReadAsItIs) {
+TEST_F(ProtectedFileTest, AProtectedFileIsReadUnchanged) {
   const std::string bytes("a\0b\n\xff", 5);
   WriteFile(Path("a"), bytes);
   const auto read = ReadProtectedFile(kField, directory_.path(), "a");
@@ -38,7 +38,7 @@ TEST_F(ProtectedFileTest, IsReadAsItIs) {
   EXPECT_TRUE(ReadProtectedFile(kField, directory_.path(), "b").ok());
 }
 
-TEST_F(ProtectedFileTest, OnlyAPlainFileOfItsOwnerAloneIsRead) {
+TEST_F(ProtectedFileTest, OnlyAPlainFileThatOnlyItsOwnerMayAccessIsRead) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   ExpectRefused("none", absl::StatusCode::kNotFound, "file none: does not exist");
   for (const mode_t mode : {0640, 0604, 0610, 0601, 0620, 0602}) {
@@ -55,7 +55,7 @@ TEST_F(ProtectedFileTest, OnlyAPlainFileOfItsOwnerAloneIsRead) {
   ExpectRefused("pipe", kRefused, "file pipe: is not a regular file");
 }
 
-TEST_F(ProtectedFileTest, HasALargestSize) {
+TEST_F(ProtectedFileTest, AFileBeyondTheSizeLimitIsRefused) {
   WriteFile(Path("large"), std::string(kMaxProtectedFileBytes, 'x'));
   const auto read = ReadProtectedFile(kField, directory_.path(), "large");
   ASSERT_TRUE(read.ok()) << read.status();
@@ -65,7 +65,7 @@ TEST_F(ProtectedFileTest, HasALargestSize) {
                 "file large: has more than 262144 bytes");
 }
 
-TEST_F(ProtectedFileTest, TheDirectoryIsProtectedToo) {
+TEST_F(ProtectedFileTest, ADirectoryThatOthersMayWriteToIsRefused) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   WriteFile(Path("a"), "x");
   for (const mode_t mode : {0770, 0707, 01777}) {
@@ -93,7 +93,7 @@ TEST_F(ProtectedFileTest, TheDirectoryIsProtectedToo) {
   }
 }
 
-TEST(CheckPlainFileNameTest, NoNameLeadsOutOfTheDirectory) {
+TEST(CheckPlainFileNameTest, NamesThatLeaveTheDirectoryAreRefused) {
   for (const char* name : {"a", "db.json", "A-1_b.c", "a..b"}) {
     EXPECT_TRUE(CheckPlainFileName(name).ok()) << name;
   }

@@ -82,7 +82,7 @@ class VaultTest : public testing::Test {
   const std::string token_file_ = directory_.path() + "/token";
 };
 
-TEST_F(VaultTest, AnswersInTheOrderOfTheQueries) {
+TEST_F(VaultTest, ValuesAreReturnedInTheOrderOfTheQueries) {
   const RawServer vault(Http("200", GoodVaultAnswer()));
   EnvRequest request = VaultRequest();
   const auto values = Get(Options(vault), request);
@@ -98,7 +98,7 @@ TEST_F(VaultTest, AnswersInTheOrderOfTheQueries) {
   EXPECT_THAT(asked, HasSubstr("\r\nX-Vault-Request: true\r\n"));
 }
 
-TEST_F(VaultTest, ATokenThatIsNotProtectedOrNoneIsNotSent) {
+TEST_F(VaultTest, AnUnprotectedOrInvalidTokenIsNotSent) {
   const RawServer vault(Http("200", GoodVaultAnswer()));
   const auto refused = [&](const std::string& text) {
     const absl::Status status = Get(Options(vault)).status();
@@ -115,7 +115,7 @@ TEST_F(VaultTest, ATokenThatIsNotProtectedOrNoneIsNotSent) {
   EXPECT_THAT(vault.requests(), IsEmpty());
 }
 
-TEST_F(VaultTest, RefusalsOfVaultHaveTheirCodes) {
+TEST_F(VaultTest, VaultsRefusalsMapToTheirCodes) {
   const std::string errors = absl::StrCat(R"({"errors":["no )", kSecret, R"("]})");
   ExpectRefused(Http("403", errors), kPermissionDenied,
                 absl::StrCat(kPathField, "Vault does not let the driver's token read ",
@@ -147,7 +147,7 @@ TEST_F(VaultTest, ARedirectIsNotFollowed) {
 }
 
 // Neither protobuf's errors, which quote the text, nor its log may reach the caller.
-TEST_F(VaultTest, WhatIsNoSecretOfVaultIsNotQuoted) {
+TEST_F(VaultTest, ErrorsDoNotQuoteAMalformedAnswer) {
   const std::string good = GoodVaultAnswer();
   const std::string secret = absl::StrCat("\"", kSecret, "\"");
   for (const std::string& body :
@@ -161,7 +161,7 @@ TEST_F(VaultTest, WhatIsNoSecretOfVaultIsNotQuoted) {
   }
 }
 
-TEST_F(VaultTest, AllOrNothing) {
+TEST_F(VaultTest, OneMissingOrBadValueFailsTheWholeRequest) {
   const auto answer = [](absl::string_view password) {
     return Http("200", absl::StrCat(R"({"data":{"data":{"username":")", kSecret, "\"", password,
                                     R"(},"metadata":{"version":3}}})"));
@@ -174,12 +174,12 @@ TEST_F(VaultTest, AllOrNothing) {
   }
 }
 
-TEST_F(VaultTest, AnAnswerWithoutAnEndIsNotRead) {
+TEST_F(VaultTest, AnAnswerBeyondTheSizeLimitIsRefused) {
   ExpectRefused(Http("200", absl::StrCat(kSecret, std::string(256 * 1024, 'x'))),
                 kFailedPrecondition, " is larger than 262144 bytes");
 }
 
-TEST_F(VaultTest, ASlowVaultIsGivenUp) {
+TEST_F(VaultTest, ASlowVaultEndsTheRequestAtItsDeadline) {
   const RawServer silent("", {.stays = true});
   VaultOptions options = Options(silent);
   options.timeout = absl::Milliseconds(200);
@@ -192,13 +192,13 @@ TEST_F(VaultTest, ASlowVaultIsGivenUp) {
                                            " did not answer in time"));
 }
 
-TEST_F(VaultTest, WithoutFlagsThereIsNoVault) {
+TEST_F(VaultTest, TheProviderNeedsTheVaultAddressFlag) {
   const absl::Status status = Get({}).status();
   EXPECT_EQ(status.code(), kFailedPrecondition);
   EXPECT_EQ(status.message(), "the provider `vault` needs the driver's flag --vault-address");
 }
 
-TEST(VaultOptionsTest, FlagsThatCannotBeMeantAreRefused) {
+TEST(VaultOptionsTest, InvalidFlagsAreRefused) {
   const VaultOptions good = {.address = "http://127.0.0.1:8200",
                              .token_file = "/run/vault/token",
                              .path = "secret/data",
@@ -252,7 +252,7 @@ absl::Status AskImds(const RawServer& imds, const std::string& key = "instanceId
   return (*provider)->Get(ImdsRequest(key), {}).status();
 }
 
-TEST(ImdsTest, AsksForATokenAndThenForEachValue) {
+TEST(ImdsTest, TheProviderRequestsATokenAndThenEachValue) {
   const RawServer imds(
       {Http("200", kImdsToken), Http("200", "eu-west-1a"), Http("200", "i-0123456789abcdef0")});
   auto provider = ImdsEnvProvider::Create(ToString(imds.address()));
@@ -272,7 +272,7 @@ TEST(ImdsTest, AsksForATokenAndThenForEachValue) {
               HasSubstr(absl::StrCat("\r\nX-aws-ec2-metadata-token: ", kImdsToken, "\r\n")));
 }
 
-TEST(ImdsTest, OnlyFactsOfTheListAreAskedFor) {
+TEST(ImdsTest, OnlyListedFactsAreRequested) {
   const RawServer imds(Http("200", kImdsToken));
   for (const char* key : {"iam/security-credentials/node", "user-data", "instance-id"}) {
     const absl::Status status = AskImds(imds, key);
@@ -283,7 +283,7 @@ TEST(ImdsTest, OnlyFactsOfTheListAreAskedFor) {
   EXPECT_THAT(imds.requests(), IsEmpty());
 }
 
-TEST(ImdsTest, RefusalsHaveTheirCodes) {
+TEST(ImdsTest, RefusalsOfImdsMapToTheirCodes) {
   // IMDS is disabled, is too busy, or answers with something other than a token.
   EXPECT_EQ(AskImds(RawServer(Http("403", ""))).code(), kFailedPrecondition);
   EXPECT_EQ(AskImds(RawServer(Http("503", ""))).code(), kUnavailable);

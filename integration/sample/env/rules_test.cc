@@ -46,7 +46,7 @@ void ExpectRefused(const Request& request, absl::StatusCode code, const std::str
   EXPECT_THAT(std::string(status.message()), StartsWith(text));
 }
 
-TEST(CheckEnvRequestTest, TakesWhatItNeeds) {
+TEST(CheckEnvRequestTest, TheCheckExtractsThePodAndTheQueries) {
   Request request = GoodRequest();
   const auto checked = CheckEnvRequest(request);
   ASSERT_TRUE(checked.ok()) << checked.status();
@@ -62,7 +62,7 @@ TEST(CheckEnvRequestTest, TakesWhatItNeeds) {
 }
 
 // Requests that the rules refuse before any file is read.
-TEST(CheckEnvRequestTest, RefusalsNameTheFieldAndTheReason) {
+TEST(CheckEnvRequestTest, ErrorsNameTheFieldAndTheReason) {
   std::string keys65 = "a";
   for (int i = 0; i < 64; ++i) keys65 += ",a";
   const struct {
@@ -145,7 +145,7 @@ TEST(CheckEnvRequestTest, RefusalsNameTheFieldAndTheReason) {
   ExpectRefused(request, kInvalidArgument, "queries: has more than 64 variables");
 }
 
-TEST(CheckEnvRequestTest, TheLimitsThemselvesAreAllowed) {
+TEST(CheckEnvRequestTest, RequestsExactlyAtTheLimitsAreAccepted) {
   Request request = GoodRequest();
   while (request.queries_size() < 64) {
     request.add_queries()->set_name(absl::StrCat("A", request.queries_size()));
@@ -160,7 +160,7 @@ TEST(CheckEnvRequestTest, TheLimitsThemselvesAreAllowed) {
   EXPECT_TRUE(checked.ok()) << checked.status();
 }
 
-TEST(CheckVariableNameTest, NamesThatChangeHowProgramsAreRunAreRefusedInAnyCase) {
+TEST(CheckVariableNameTest, VariablesThatAffectHowProgramsRunAreRefusedInAnyCase) {
   for (const char* name : {"PATH", "path", "PATHEXT", "ComSpec", "LD_PRELOAD", "ld_library_path",
                            "DYLD_X", "KUBERNETES_SERVICE_HOST", "COR_X", "CORECLR_PROFILER"}) {
     EXPECT_THAT(CheckVariableName(name).message(), HasSubstr("is refused")) << name;
@@ -174,7 +174,7 @@ TEST(CheckVariableNameTest, NamesThatChangeHowProgramsAreRunAreRefusedInAnyCase)
   }
 }
 
-TEST(CheckSecretPathTest, LeadsOnlyFurtherIn) {
+TEST(CheckSecretPathTest, PathsThatLeaveTheirDirectoryAreRefused) {
   for (const char* path : {"a", "a/b", "a-b_c.d/E9", "a../b"}) {
     EXPECT_TRUE(CheckSecretPath(path).ok()) << path;
   }
@@ -194,7 +194,7 @@ std::string ValueError(const std::vector<std::string>& values) {
   return std::string(status.message());
 }
 
-TEST(CheckValuesTest, ValuesAreTextWithinTheLimits) {
+TEST(CheckValuesTest, ValuesMustBeTextWithinTheLimits) {
   EXPECT_EQ(ValueError({"", "a", "\xf0\x9f\x94\x91 line\nnext\t", std::string(16384, 'x')}), "");
   EXPECT_EQ(ValueError({"a", std::string(16385, 'x')}),
             "queries[1].key: the value of key has more than 16384 bytes");
@@ -209,7 +209,7 @@ TEST(CheckValuesTest, ValuesAreTextWithinTheLimits) {
             "queries: all variables have more than 65536 bytes");
 }
 
-TEST(AuditSubjectTest, NamesPodVolumeAndVariablesOnOneLine) {
+TEST(AuditSubjectTest, TheAuditLineNamesPodVolumeAndVariables) {
   Request request = GoodRequest();
   Set(request, "context/serviceAccount.tokens", kToken);
   EXPECT_EQ(AuditSubject(request),

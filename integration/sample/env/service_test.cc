@@ -96,7 +96,7 @@ class EnvServiceTest : public testing::Test {
   std::unique_ptr<EnvService> service_;
 };
 
-TEST_F(EnvServiceTest, OnlyTheReadersOfAFileGetItsValues) {
+TEST_F(EnvServiceTest, OnlyPodsListedAsReadersGetAFilesValues) {
   const auto refused = [this](const std::string& readers) {
     Write(absl::StrCat(R"({"readers": )", readers, R"(, "variables": {"password": ")", kSecret,
                        R"("}})"));
@@ -115,7 +115,7 @@ TEST_F(EnvServiceTest, OnlyTheReadersOfAFileGetItsValues) {
   EXPECT_THAT(*Call(GoodRequest()), ElementsAre("DB_USER=", "DB_PASSWORD=x"));
 }
 
-TEST_F(EnvServiceTest, AFileGivesAllOrNothing) {
+TEST_F(EnvServiceTest, AMissingOrBadValueFailsTheWholeRequest) {
   Write(R"({"readers": [{"namespace": "production", "serviceAccount": "app"}],
             "variables": {"username": "admin"}})");
   ExpectRefused(GoodRequest(), absl::StatusCode::kNotFound,
@@ -135,7 +135,7 @@ TEST_F(EnvServiceTest, AFileGivesAllOrNothing) {
 }
 
 // Protobuf's error messages quote the file, so neither errors nor stderr may contain them.
-TEST_F(EnvServiceTest, ABrokenFileIsNotQuoted) {
+TEST_F(EnvServiceTest, ErrorsDoNotQuoteAMalformedFile) {
   const std::string good = GoodFile();
   const std::string secret = absl::StrCat("\"", kSecret, "\"");
   testing::internal::CaptureStderr();
@@ -156,14 +156,14 @@ TEST_F(EnvServiceTest, ABrokenFileIsNotQuoted) {
 }
 
 // Windows PowerShell 5.1 begins UTF-8 files with a byte order mark, and writes UTF-16 by default.
-TEST_F(EnvServiceTest, AByteOrderMarkIsSkippedAndUtf16IsNamed) {
+TEST_F(EnvServiceTest, AByteOrderMarkIsSkippedAndUtf16IsRefused) {
   Write(absl::StrCat("\xEF\xBB\xBF", GoodFile()));
   EXPECT_TRUE(Call(GoodRequest()).ok());
   Write("\xFF\xFE{");
   ExpectRefused(GoodRequest(), absl::StatusCode::kFailedPrecondition, "is UTF-16: save it as UTF");
 }
 
-TEST_F(EnvServiceTest, BytesThatAreNoRequestAreRefused) {
+TEST_F(EnvServiceTest, BytesThatAreNotARequestAreRefused) {
   EXPECT_EQ(service_->GetEnvVars(Bytes("\x01"), {}).status().message(),
             "the request is not a NodeGetEnvVarsRequest");
   EXPECT_THAT(audit_.back(), StartsWith("NodeGetEnvVars INVALID_ARGUMENT "));

@@ -26,7 +26,7 @@ class ComDoubleTest : public NodeTest {
   std::string Disk1() { return Text(First(kDisk1), L"__RELPATH"); }
 };
 
-TEST_F(ComDoubleTest, ValuesComeAsWmiGivesThem) {
+TEST_F(ComDoubleTest, ValuesHaveTheTypesOfRealWmi) {
   using Types = std::pair<CIMTYPE, VARTYPE>;
   const auto disk = First(kDisk1);
   EXPECT_EQ(TypesOf(disk, L"Number"), Types(CIM_UINT32, VT_I4));
@@ -50,7 +50,7 @@ TEST_F(ComDoubleTest, ValuesComeAsWmiGivesThem) {
   EXPECT_EQ(volume->Get(L"Size", 1, untouched.get(), nullptr, nullptr), WBEM_E_INVALID_PARAMETER);
 }
 
-TEST_F(ComDoubleTest, MethodsRunWhereTheyBelongWithWhatTheyTake) {
+TEST_F(ComDoubleTest, MethodsRunOnlyOnTheirObjectsWithTheirParameters) {
   EXPECT_EQ(Exec("MSFT_StorageSetting", "UpdateHostStorageCache"), WBEM_S_NO_ERROR);
   EXPECT_EQ(Exec("MSFT_Disk", "Online"), WBEM_E_INVALID_METHOD) << "a class is not online";
   EXPECT_EQ(Exec(Disk1(), "Explode"), WBEM_E_INVALID_METHOD);
@@ -66,7 +66,7 @@ TEST_F(ComDoubleTest, MethodsRunWhereTheyBelongWithWhatTheyTake) {
   EXPECT_EQ(Exec(partition, "Resize"), WBEM_E_INVALID_METHOD_PARAMETERS);
 }
 
-TEST_F(ComDoubleTest, AQueryFailsWhenItIsRead) {
+TEST_F(ComDoubleTest, AQueryFailsOnTheFirstRead) {
   EXPECT_EQ(FirstNext("SELECT * FROM MSFT_NoSuch"), WBEM_E_INVALID_CLASS);
   EXPECT_EQ(FirstNext("SELECT * FORM MSFT_Disk"), WBEM_E_INVALID_QUERY);
   EXPECT_EQ(FirstNext("SELECT * FROM MSFT_Disk WHERE Number = 'one'"), WBEM_E_INVALID_QUERY);
@@ -87,7 +87,7 @@ TEST_F(ComDoubleTest, AQueryFailsWhenItIsRead) {
   EXPECT_FALSE(found);
 }
 
-TEST_F(ComDoubleTest, FailuresExplainThemselves) {
+TEST_F(ComDoubleTest, FailuresLeaveAnErrorObject) {
   Inject("wmi.Query/MSFT_Disk", static_cast<uint32_t>(WBEM_E_ACCESS_DENIED));
   ASSERT_EQ(FirstNext(kDisk1), WBEM_E_ACCESS_DENIED);
   ComPtr<IErrorInfo> info;
@@ -157,7 +157,7 @@ class PutRulesTest : public NodeTest {
   }
 };
 
-TEST_F(PutRulesTest, EachTypeTakesItsOwnAndWhatIsCoerced) {
+TEST_F(PutRulesTest, EachTypeAcceptsItsOwnAndConvertibleValues) {
   struct Case {
     LPCWSTR name;
     Variant value;
@@ -237,7 +237,7 @@ TEST_F(PutRulesTest, EachTypeTakesItsOwnAndWhatIsCoerced) {
   }
 }
 
-TEST_F(PutRulesTest, ArraysAreOfTheirElementsOwnType) {
+TEST_F(PutRulesTest, ArraysMustHaveTheElementType) {
   const ComPtr<IWbemClassObject> in = Parameters(Connect(kSmb), "MSFT_SmbGlobalMapping", L"Create");
   EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_BSTR, "everyone")), WBEM_S_NO_ERROR);
   Variant read;
@@ -255,7 +255,7 @@ TEST_F(PutRulesTest, ArraysAreOfTheirElementsOwnType) {
   EXPECT_EQ(Put(in, L"FullAccess", OfText("everyone")), WBEM_E_TYPE_MISMATCH);
 }
 
-TEST_F(PutRulesTest, NamesFlagsAndTypesAreChecked) {
+TEST_F(PutRulesTest, PutChecksNamesFlagsAndTypes) {
   Variant value = OfNumber(VT_I4, 1);
   EXPECT_EQ(in_->Put(L"alignment", 0, value.get(), 0), WBEM_S_NO_ERROR) << "without case";
   EXPECT_EQ(in_->Put(L"NoSuch", 0, value.get(), 0), WBEM_E_NOT_FOUND);

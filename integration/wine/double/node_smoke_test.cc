@@ -104,7 +104,7 @@ class NodeSmokeTest : public testing::Test {
   std::unique_ptr<filesystem::v1::Client> files_;
 };
 
-TEST_F(NodeSmokeTest, ADiskIsPartitionedFormattedMountedGrownAndUnmounted) {
+TEST_F(NodeSmokeTest, ADiskCanBePartitionedFormattedMountedGrownAndUnmounted) {
   EXPECT_THAT(server_->Log(), HasSubstr("for the Windows node"));
   EXPECT_THAT(server_->Log(), Not(HasSubstr("WMI does not answer")));
   const uint32_t number = AttachDisk();
@@ -153,7 +153,7 @@ TEST_F(NodeSmokeTest, ADiskIsPartitionedFormattedMountedGrownAndUnmounted) {
   EXPECT_TRUE(Disk(number).offline());
 }
 
-TEST_F(NodeSmokeTest, WhatGoesWrongOnTheNodeIsTold) {
+TEST_F(NodeSmokeTest, ErrorsOfTheNodeReachTheClient) {
   ASSERT_TRUE(server_
                   ->InjectFault("operation: 'wmi.Invoke/MSFT_Disk.Initialize' times: 1 "
                                 "code: 'INTERNAL' error { code: 41002 }")
@@ -171,7 +171,7 @@ TEST_F(NodeSmokeTest, WhatGoesWrongOnTheNodeIsTold) {
   EXPECT_THAT(std::string(denied.message()), HasSubstr("WBEM_E_ACCESS_DENIED (0x80041003)"));
 }
 
-TEST_F(NodeSmokeTest, TheServiceStartsWithoutWmiAndOnTheNodeItIsGiven) {
+TEST_F(NodeSmokeTest, TheServiceStartsWithoutWmiAndOnTheGivenNode) {
   server_.reset();
   const std::string scenario = NewTestDirectory() + "/scenario.textproto";
   ASSERT_EQ(_putenv_s("CSI_PROXY_DOUBLE_SCENARIO", scenario.c_str()), 0);

@@ -12,7 +12,7 @@ using Win32DoubleTest = NodeTest;
 
 constexpr wchar_t kSystemDevice[] = LR"(\\?\Volume{00000000-c511-4c0d-9000-000000000001})";
 
-TEST_F(Win32DoubleTest, HandlesAreNotConfused) {
+TEST_F(Win32DoubleTest, FakeHandlesAndRealHandlesAreNotConfused) {
   const auto open = [](const wchar_t* path, DWORD access) {
     return CreateFileW(path, access, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING, 0,
                        nullptr);
@@ -42,7 +42,7 @@ TEST_F(Win32DoubleTest, HandlesAreNotConfused) {
 
 // The double refuses requests that it cannot serve as Windows would, so that no test passes by
 // them.
-TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
+TEST_F(Win32DoubleTest, UnsupportedOpenRequestsAreRefused) {
   const auto create = [](HANDLE parent, std::wstring name, ULONG attributes, ACCESS_MASK access,
                          ULONG share, ULONG options, win32::UniqueHandle* opened) {
     UNICODE_STRING text{.Length = static_cast<USHORT>(name.size() * sizeof(wchar_t)),

@@ -14,7 +14,7 @@ constexpr size_t kMaxAddress = 255;
 // RFC 3720, section 3.2.6.1.
 constexpr size_t kMaxIqn = 223;
 constexpr size_t kMaxUsername = 223;
-// The lengths of a CHAP secret that Windows' initiator takes, in bytes.
+// The lengths of a CHAP secret that Windows' initiator accepts, in bytes.
 constexpr size_t kMinSecret = 12;
 constexpr size_t kMaxSecret = 16;
 

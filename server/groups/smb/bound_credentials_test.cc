@@ -30,7 +30,7 @@ class BoundCredentialsTest : public HandlerTest {
   bool Mapped() const { return !node_->Snapshot().smb_mappings.empty(); }
 };
 
-TEST_F(BoundCredentialsTest, ALiveMappingIsRefusedToOtherCredentials) {
+TEST_F(BoundCredentialsTest, OtherCredentialsMayNotUseALiveMapping) {
   ASSERT_TRUE(Map("correct horse").ok());
   EXPECT_TRUE(Map("correct horse").ok());
   EXPECT_TRUE(Map("correct horse", R"(example\STORAGE)").ok()) << "Windows' users have no case";
@@ -44,7 +44,7 @@ TEST_F(BoundCredentialsTest, ALiveMappingIsRefusedToOtherCredentials) {
   EXPECT_TRUE(Mapped()) << "others' mapping stays";
 }
 
-// The user's rights begin below the share's root.
+// The user may only open folders below the share's root.
 TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWithADeniedRoot) {
   Fail("win32.Reach", 0, 5, kShare);
   ASSERT_TRUE(Map("correct horse").ok());
@@ -52,14 +52,14 @@ TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWithADeniedRoot)
   EXPECT_TRUE(Mapped());
 }
 
-TEST_F(BoundCredentialsTest, ARefusalMakesNoLink) {
+TEST_F(BoundCredentialsTest, ARefusedCallMakesNoLink) {
   ASSERT_TRUE(Map("correct horse").ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Map("pw", "other")));
   EXPECT_TRUE(Linked("theirs"));
   EXPECT_FALSE(Linked("mine"));
 }
 
-TEST_F(BoundCredentialsTest, OnceItIsRemovedTheServerDecides) {
+TEST_F(BoundCredentialsTest, AfterAMappingIsRemovedTheServerChecksTheCredentials) {
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
@@ -69,7 +69,7 @@ TEST_F(BoundCredentialsTest, OnceItIsRemovedTheServerDecides) {
 }
 
 // Another process has made the mapping again, so the remembered password is not its password.
-TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) {
+TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessRemadeIsMadeAgain) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
@@ -78,8 +78,8 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) 
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// The password of a removed mapping is forgotten, so the server decides about the next call's.
-TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten) {
+// The service forgets a removed mapping's password, so the server judges the next call's.
+TEST_F(BoundCredentialsTest, CredentialsOfARemovedMappingAreForgotten) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong")));
@@ -89,7 +89,7 @@ TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten)
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-TEST_F(BoundCredentialsTest, AMappingThatWindowsDoesNotRemoveKeepsItsCredentials) {
+TEST_F(BoundCredentialsTest, AFailedRemovalKeepsTheCredentialsOfTheMapping) {
   ASSERT_TRUE(Map("correct horse").ok());
   Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 0);
   EXPECT_FALSE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
@@ -98,7 +98,7 @@ TEST_F(BoundCredentialsTest, AMappingThatWindowsDoesNotRemoveKeepsItsCredentials
 }
 
 // After a restart of the service, the credentials of a mapping are unknown.
-TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
+TEST_F(BoundCredentialsTest, AMappingFromBeforeARestartIsMadeAgainWithThePassword) {
   ASSERT_TRUE(Map("correct horse").ok());
   Remake();
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong"))) << "the server says so";
@@ -106,14 +106,14 @@ TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
   EXPECT_TRUE(absl::IsPermissionDenied(Map("wrong")));
 }
 
-TEST_F(BoundCredentialsTest, AnotherPasswordOnTheServerIsTakenWhenTheMappingIsBroken) {
+TEST_F(BoundCredentialsTest, ABrokenMappingIsMadeAgainWithTheNewPassword) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
   EXPECT_TRUE(Map("battery").ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Map("correct horse")));
 }
 
-TEST_F(BoundCredentialsTest, ByDefaultAnyoneMayUseAMappingAsInTheGoRelease) {
+TEST_F(BoundCredentialsTest, ByDefaultAnyCredentialsMayUseAMapping) {
   deps_.bind_smb_credentials = false;
   Remake();
   ASSERT_TRUE(Map("correct horse").ok());

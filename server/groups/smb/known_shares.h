@@ -29,7 +29,7 @@ struct ShareLinks {
   bool incomplete = false;
 };
 
-// The result of a call that was to remove a mapping.
+// The result of a call that should remove a mapping.
 enum class RemovalOutcome { kRemoved, kKept };
 // The number of links to the share when the call ended.
 enum class LinkCount { kNone, kOne, kSeveral, kUnknown };
@@ -39,7 +39,7 @@ inline constexpr std::array kLinkCounts = {"none", "one", "several", "unknown"};
 
 // A call that failed to map a share or to make a link to it.
 struct ShareFailure {
-  // The path of the link; empty if the call named none.
+  // The path of the link; empty if the call did not name one.
   std::string target_path;
   std::string message;
 };
@@ -50,27 +50,27 @@ class KnownShares {
  public:
   explicit KnownShares(LineFunction log = [](absl::string_view) {}) : log_(std::move(log)) {}
 
-  // Remembers the credentials with which this process made a mapping. They are not hashed, because
+  // Remembers the credentials of a mapping that this process made. Does not hash them, because
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
   // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
-  // Forgets the credentials, the denial and the failure of the share. REQUIRES: it has no mapping
-  // any more.
+  // Forgets the share's credentials, denial and failure. REQUIRES: the share is not mapped.
   void Forget(const std::string& share);
-  // Returns whether the mapping was made with these credentials; nothing if unknown.
+  // Returns true if the mapping was made with these credentials, false if it was made with other
+  // credentials, and nullopt if this is unknown.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
 
-  // Records that the server denied `user` the path through a mapping just made for `user`. The
-  // server would deny it through a new mapping too, so the denial does not show that the mapping is
-  // broken. The user's name identifies the credentials, because the server has accepted the
-  // password. Replaces an earlier record of the share. In memory only.
+  // Records that the server denied `user` the path through a mapping just made for `user`. Then a
+  // denial does not show that the mapping is broken, because a new mapping would not help. The
+  // user's name identifies the credentials, because the server has accepted the password. Replaces
+  // an earlier record of the share. In memory only.
   void NoteDenied(const UncPath& path, const std::string& user);
   // Returns true if NoteDenied() recorded this path and user; if `user` is null, any path and user
   // of the share.
   bool WasDenied(const UncPath& path, const std::string* user) const;
 
-  // Records the result of a call that was to map a share. A failure replaces the tenant's earlier
-  // one on the share. A success ends all failures on the share.
+  // Records the result of a call that should map a share. A failure replaces the tenant's earlier
+  // failure on the share. A success removes all failures on the share.
   void RecordAttempt(const CallContext& context, const std::string& share,
                      absl::string_view target_path, const absl::Status& result);
   // Returns the last failed attempt on each share, by share.
@@ -86,7 +86,7 @@ class KnownShares {
     std::string path;  // CanonicalUnc()
     std::string user;
   };
-  // The most shares with a denial. Reached only if other programs remove mappings.
+  // The maximum of shares with a denial. Reached only if other programs remove mappings.
   static constexpr size_t kMostDenials = 1024;
 
   const LineFunction log_;

@@ -17,12 +17,12 @@ using machine::Bytes;
 
 constexpr absl::string_view kIpv6Suffix = ".ipv6-literal.net";
 
-// Returns the bytes of four decimal numbers, or nothing.
+// Returns the bytes of four decimal numbers; empty for other texts.
 Bytes ParseIpv4(absl::string_view text) {
   Bytes address;
   for (const absl::string_view part : absl::StrSplit(text, '.')) {
     uint32_t number;
-    // Windows reads a number that begins with 0 as octal.
+    // Windows parses a number that begins with 0 as octal.
     if (!absl::SimpleAtoi(part, &number) || number > 255 || absl::StrCat(number) != part) return {};
     address.push_back(static_cast<uint8_t>(number));
   }
@@ -40,9 +40,9 @@ bool AppendGroups(absl::string_view text, Bytes* address) {
   return true;
 }
 
-// Returns the bytes of an IPv6 address, or nothing. Returns only the last 4 bytes if they contain
-// an IPv4 address, or are those of `::` or `::1`. The text has `-` in place of `:`, and `s` before
-// its zone.
+// Returns the bytes of an IPv6 address; empty for other texts. Returns only the last 4 bytes if
+// they contain an IPv4 address, or are those of `::` or `::1`. The text has `-` in place of `:`,
+// and `s` before its zone.
 Bytes ParseIpv6(absl::string_view text) {
   text = text.substr(0, text.find_first_of("sS%"));
   Bytes address, rest;
@@ -62,9 +62,8 @@ Bytes ParseIpv6(absl::string_view text) {
   return address;
 }
 
-// Returns true if Windows reads the host as an IPv4 address, such as `127.1`, `2130706433` or
-// `0x7f.1` (learn.microsoft.com/windows/win32/api/ip2string/
-// nf-ip2string-rtlipv4stringtoaddressw).
+// Returns true if Windows parses the host as an IPv4 address, such as `127.1`, `2130706433` or
+// `0x7f.1` (learn.microsoft.com/windows/win32/api/ip2string/ nf-ip2string-rtlipv4stringtoaddressw).
 bool IsIpv4(absl::string_view host) {
   const absl::string_view last = host.substr(host.rfind('.') + 1);
   return absl::StartsWithIgnoreCase(last, "0x") || absl::c_all_of(last, absl::ascii_isdigit);
@@ -100,7 +99,7 @@ bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node) {
                           [&](absl::string_view name) { return EqualNames(name, host); });
   };
   if (is_own()) return true;
-  // The node also answers to its name in the domain of multicast DNS.
+  // Multicast DNS also resolves the node's name in its own domain.
   if (!absl::EndsWithIgnoreCase(host, ".local")) return false;
   host.remove_suffix(6);
   return is_own();

@@ -1,4 +1,4 @@
-// Recognises the shares through which a client could reach the node's own files.
+// Recognises the shares that would give a client the node's own files.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -6,13 +6,13 @@
 
 namespace csi_proxy::smb {
 
-// Returns true for a share that Windows makes by itself for administrators: `C$`, `ADMIN$`, `FAX$`
-// and `PRINT$` (learn.microsoft.com/troubleshoot/windows-server/networking/
+// Returns true for a share that Windows makes for administrators: `C$`, `ADMIN$`, `FAX$` and
+// `PRINT$` (learn.microsoft.com/troubleshoot/windows-server/networking/
 // problems-administrative-shares-missing). Other names that end with `$` are only hidden.
 bool IsAdministrativeShare(absl::string_view share);
 
-// Returns true if Windows may take the host for this node without a look-up in DNS: if it is a name
-// of the node or an address of it in any notation, or if it has characters beyond ASCII, because
+// Returns true if Windows may treat the host as this node without a look-up in DNS: if the host is
+// a name or an address of the node, in any notation, or has characters beyond ASCII, because
 // Windows may convert them to ASCII. REQUIRES: `host` is a UncPath::host().
 bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node);
 

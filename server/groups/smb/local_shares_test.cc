@@ -1,4 +1,4 @@
-// Calls do not map the shares through which a client could reach the node's own files.
+// Calls do not map shares that would give a client the node's own files.
 #include "server/groups/smb/local_shares.h"
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(LocalSharesTest, OnlySharesThatWindowsMakesAreAdministrative) {
+TEST(LocalSharesTest, OnlyDriveAdminPrintAndFaxSharesAreAdministrative) {
   for (const char* share : {"C$", "z$", "ADMIN$", "admin$", "Print$", "fax$"}) {
     EXPECT_TRUE(IsAdministrativeShare(share)) << share;
   }
@@ -20,7 +20,7 @@ TEST(LocalSharesTest, OnlySharesThatWindowsMakesAreAdministrative) {
   }
 }
 
-TEST(LocalSharesTest, TheNodeIsRecognisedByNamesAndAddresses) {
+TEST(LocalSharesTest, TheNodeIsRecognisedByItsNamesAndAddresses) {
   machine::Bytes own(16);
   own[0] = 0xFE, own[1] = 0x80, own[15] = 0x0A;
   const machine::NetworkNames node = {.names = {"WIN-1", "win-1.corp.example", "win-1.b.local"},
@@ -91,7 +91,7 @@ class LocalShareCallsTest : public groups::HandlerTest {
   }
 };
 
-TEST_F(LocalShareCallsTest, CallsMapNoShareOfTheNode) {
+TEST_F(LocalShareCallsTest, CallsRefuseToMapSharesOfTheNode) {
   const auto refused_twice = [](const std::string& words) {
     const std::string line = absl::StrCat("PERMISSION_DENIED: remote_path: ", words);
     return testing::MatchesRegex(absl::StrCat(line, ".*\n", line, ".*"));
@@ -103,7 +103,7 @@ TEST_F(LocalShareCallsTest, CallsMapNoShareOfTheNode) {
   for (const char* remote : {R"(\\localhost\data)", R"(\\10.1.2.3\data\a)", R"(//SIMULATED/data$)",
                              R"(\\simulated.example\data)"}) {
     EXPECT_THAT(Map(remote), AllOf(refused_twice("the host "), HasSubstr("-allow-local-shares")));
-    // The calls that remove a mapping are not refused.
+    // Calls may still remove such a mapping.
     EXPECT_EQ(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = remote}).status().code(),
               absl::StatusCode::kNotFound);
     EXPECT_TRUE(storage_->UnstageShare(context_, {.remote_path = remote}).ok());

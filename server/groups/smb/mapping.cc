@@ -26,7 +26,7 @@ constexpr size_t kMaxPassword = 1024;
 
 // The length of the longest IPv6 address with its brackets.
 constexpr size_t kLongestIpv6 = 41;
-// The most folders of a share through which its mapping is tried.
+// The maximum of a share's folders that a test of its mapping opens.
 constexpr size_t kMostFolders = 8;
 
 // Returns true unless the mapping of a path's share is broken. Sets `access` to the server's answer
@@ -41,7 +41,8 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   };
   ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
   if (is_usable(access->kind)) return true;
-  // An error of the whole share is final: a second request to a dead server would take long.
+  // An error of the whole share is final: a second request to a server that does not answer would
+  // take long.
   const uint32_t error = Win32CodeOf(access->error).value_or(0);
   const bool is_of_share = FindRefusal(Refuser::kMapping, error) != nullptr;
   if (access->kind == Kind::kNotReached && is_of_share) return false;
@@ -54,8 +55,8 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   }
   if (of_share != Kind::kDenied) return is_usable(of_share);
   if (deps.shares->WasDenied(remote, user)) return true;
-  // Links to the root prove nothing, because the server denies the root. The limit is one of
-  // folders instead of links, so that many links to one folder do not hide the other folders.
+  // Links to the root are no proof, because the server denies the root. Limits the folders instead
+  // of the links, so that many links to one folder do not hide the other folders.
   std::map<std::string, UncPath> folders;
   ABSL_ASSIGN_OR_RETURN(const auto links, FindLinks(deps, context, [&](const UncPath& target) {
                           if (target.Share() != share) return false;
@@ -72,9 +73,9 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   return false;
 }
 
-// Removes the mapping of a share and forgets its credentials. Keeps them if Windows refuses,
-// because other calls may use the mapping. Forgets them if the call ends first, because Windows may
-// still remove the mapping, and another program may then map the share with a new password.
+// Removes the mapping of a share. Then forgets its credentials, also if the call ends first:
+// Windows may still remove the mapping later, and another program may then map the share with a new
+// password. Keeps the credentials if Windows refuses, because other calls may use the mapping.
 absl::Status Remove(const groups::Deps& deps, const CallContext& context, const std::string& share,
                     const host::SmbMapping& mapping) {
   absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);
@@ -102,7 +103,7 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     const absl::StatusOr<UncPath> path = UncPath::Parse("share", other);
     if (other == share || !path.ok() || path->host() != own.host()) continue;
     if (!path->components().empty() || !mapping.local_path.empty()) continue;
-    // The caller holds the lock of a share, so the other share's lock is taken only if it is free.
+    // Takes the other share's lock only if it is free, because the caller holds a share's lock.
     const auto lock =
         groups::LockShare(*deps.locks, context.WithTimeout(absl::ZeroDuration()), path->Share());
     ABSL_RETURN_IF_ERROR(context.Check());
@@ -113,7 +114,7 @@ absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallCont
     ABSL_ASSIGN_OR_RETURN(const auto links, FindLinks(deps, context, [&](const UncPath& target) {
                             return target.Share() == other;
                           }));
-    // A share or server that does not answer may come back, so its links keep their mapping.
+    // A share or server may answer again later, so its links keep their mapping.
     const bool has_links = links.incomplete || !links.paths.empty();
     if (has_links && !RefusesUser(access)) continue;
     if (!Remove(deps, context, other, mapping).ok()) continue;
@@ -147,7 +148,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
                     absl::StrReplaceAll(host, {{"[", ""}, {"]", ""}, {":", "-"}}),
                     ".ipv6-literal.net");
     }
-    // Windows would take the text before the next backslash for a provider's name.
+    // Windows would parse the text before the next backslash as a provider's name.
     if (absl::StrContains(host, ';')) return refuse("the host contains \";\"");
     if (absl::StrContains(host, ':')) {
       return refuse("the host contains a port: leave it out, Windows always uses TCP port 445");
@@ -200,8 +201,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
                        " is mapped with other credentials (csi-proxyctl "
                        "storage list-smb-mappings shows the links that lead there)"));
     }
-    // The credentials of a mapping that this process did not make are unknown. A new mapping makes
-    // the server check the caller's credentials.
+    // Another process made the mapping, so its credentials are unknown. A new mapping makes the
+    // server check the caller's credentials.
     usable = match.has_value();
   }
   if (usable) return LookupResult::kUsable;

@@ -1,4 +1,4 @@
-// Steps of calls on shares, for two groups. REQUIRES: the caller holds the share's lock.
+// Steps of the groups smb and storage on shares. REQUIRES: the caller holds the share's lock.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@
 
 namespace csi_proxy::smb {
 
-// The time that a failed call may use to undo a step, with the share's lock held.
+// The time for a failed call to undo a step, with the share's lock held.
 inline constexpr absl::Duration kToUndo = absl::Seconds(2);
 
 // Parses the path of a share in a request. Returns INVALID_ARGUMENT if it is malformed, or if
-// Windows requires another spelling of the host; the message then contains that spelling.
+// Windows requires another spelling of the host; then the message contains that spelling.
 absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 
 // Parses the path of a share to map. Returns PERMISSION_DENIED for an administrative share, and for
@@ -27,7 +27,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text);
 
 // Returns INVALID_ARGUMENT, naming the field, for an impossible user name or password. Both may be
-// empty, for a share that takes anonymous clients.
+// empty, for a share with anonymous access.
 absl::Status CheckCredentials(const std::string& username, const std::string& password);
 
 enum class LookupResult {
@@ -39,12 +39,15 @@ enum class LookupResult {
   kRemoved,
 };
 
-// Finds the mapping of a path's share, and removes it if it does not work, whatever state Windows
-// shows. Where mappings are bound to credentials, returns PERMISSION_DENIED if this process made
-// the mapping with other credentials, and removes the mapping if another process made it. A mapping
-// through which the server denies access counts as working if a link to a folder of its share
-// works, if not all such folders were tried, or if KnownShares::WasDenied(). Sets `access` to the
-// server's answer for the path if the mapping is usable.
+// Finds the mapping of a path's share. Removes a mapping that does not work, even if Windows
+// reports it as working.
+//
+// If mappings are bound to credentials: returns PERMISSION_DENIED if this process made the mapping
+// with other credentials, and removes the mapping if another process made it.
+//
+// A mapping counts as working, although the server denies access to the path, if a link to a folder
+// of its share works, if not all such folders were tried, or if KnownShares::WasDenied(). Sets
+// `access` to the server's answer for the path if the mapping is usable.
 absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
                                          const UncPath& remote,
                                          const host::SmbCredentials& credentials,
@@ -56,17 +59,18 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
 absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access);
 
-// Removes the mapping of a share. Removes a mapping with a drive letter, which is an
-// administrator's, only if there is no other. Returns false if the share is not mapped.
+// Removes the mapping of a share. Keeps a mapping with a drive letter, because an administrator
+// made it, unless it is the only one. Returns false if the share is not mapped.
 absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
                            const std::string& share);
 
-// Returns true if `target`, a LinkInfo::target, is this directory. Ignores a backslash at the end,
-// which links of earlier versions lack.
+// Returns true if `target`, a LinkInfo::target, names `remote`. Ignores a trailing backslash,
+// because links of earlier versions lack it.
 bool IsTarget(const std::string& target, const UncPath& remote);
 
-// Returns the links below the working directories whose own target satisfies `is_meant`. Omits a
-// link to another such link, because it dangles once that link is removed. Asks no server.
+// Returns the links below the working directories that point directly to a target that `is_meant`
+// accepts. Omits a link to another such link, because it dangles once that link is removed. Does
+// not access any server.
 absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant);
 

@@ -12,7 +12,7 @@
 namespace csi_proxy::smb {
 namespace {
 
-// How long a call searches for links, which do not change its answer.
+// The time limit of a search for links. The links do not change the call's answer.
 constexpr absl::Duration kLookForLinks = absl::Seconds(2);
 
 class SmbService final : public Service {
@@ -60,7 +60,7 @@ class SmbService final : public Service {
                                                   const std::optional<ConfinedPath>& local) {
     const std::string share = remote.Share();
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
-    // The call succeeds even if the path's folder is missing, as in the Go release; this is logged.
+    // As in the Go release, a missing folder at the path is only logged.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           FindMapping(deps_, context, remote, credentials, &access));
@@ -71,7 +71,7 @@ class SmbService final : public Service {
     if (!local.has_value()) return NewSmbGlobalMappingResponse{};
     const absl::Status linked = Link(context, remote, *local);
     if (linked.ok()) return NewSmbGlobalMappingResponse{};
-    // Removes the mapping that this call made, even if its caller has gone.
+    // Removes the mapping that this call made, even if its caller has left.
     if (makes) {
       const CallContext afterwards = context.Afterwards(kToUndo);
       if (absl::Status undone = Unmap(deps_, afterwards, share).status(); !undone.ok()) {

@@ -1,5 +1,5 @@
-// Kills StageVolume, and on clouds UnstageVolume, at each call of Windows and repeats them: the
-// node must end as if nothing had happened.
+// Kills StageVolume, and on clouds UnstageVolume, at each call to Windows and repeats them: the
+// node must reach the same state as without the kill.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -36,7 +36,7 @@ void Change(Machine& node, const std::function<void(machine::simulator::Disk&)>&
   node.core()->Change([&](NodeState& state) { change(state.disks[1]); });
 }
 
-// Stages disk 1 and unstages it at another directory.
+// Stages disk 1, then unstages it at another directory.
 void Use(Machine& node) {
   EXPECT_TRUE(Process(&node).Stage(kWanted, kOther).ok());
   EXPECT_TRUE(Process(&node).Unstage(kOther).ok());
@@ -115,7 +115,7 @@ NodeState StateAt(const Start& start) {
 std::string Name(const testing::TestParamInfo<Start>& info) { return info.param.name; }
 
 class StageCrashTest : public testing::TestWithParam<Start> {};
-TEST_P(StageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
+TEST_P(StageCrashTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), Stage, Unstage);
 }
 INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()), Name);
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()
 // Runs once per cloud, with the data disk attached as that cloud attaches it. Volumes arrive
 // without delay, so that repeated calls do not wait.
 class CloudCrashTest : public testing::TestWithParam<std::string> {};
-TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
+TEST_P(CloudCrashTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
   const auto node = CloudNode(GetParam());
   const uint32_t number = AttachDataDisk(*node);
   RevealDataDisk(*node);

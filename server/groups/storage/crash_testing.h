@@ -1,5 +1,5 @@
-// Kills a process of the service at each call of Windows and repeats its calls: the node must end
-// as if nothing had happened.
+// Kills a process of the service at each call to Windows and repeats its calls: the node must reach
+// the same state as without the death.
 #pragma once
 
 #include <atomic>
@@ -29,9 +29,9 @@ inline std::string Dump(Machine& node) {
   return machine::simulator::StateToProto(node.Snapshot()).DebugString();
 }
 
-// Runs `act` from `state`, killed at each of its calls in turn, and then again in a new process: at
-// once, after a reboot, or after `opposite`. The node must end in the state that it has without a
-// death. Calls `check` with each node after the death and at the end.
+// Runs `act` from `state`, killed at each of its calls in turn, and then again in a new process:
+// immediately, after a reboot, or after `opposite`. The node must end in the same state as without
+// a death. Calls `check` with each node after the death and at the end.
 inline void KillEverywhere(
     const NodeState& state, const Act& act, const Act& opposite,
     const std::function<void(Machine&)>& check = [](Machine&) {}) {
@@ -81,7 +81,7 @@ inline void KillEverywhere(
     ASSERT_TRUE(act(next).ok());
     ASSERT_EQ(Dump(*node), wanted_again) << static_cast<int>(death) << " at call " << at;
   };
-  // The nodes run side by side, because some states wait for a disk to settle at every repetition.
+  // The nodes run in parallel, because some states wait for a disk to settle at every repetition.
   for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
     std::vector<std::jthread> threads;
     for (int at = 1; at <= calls; ++at) threads.emplace_back(kill, death, at);

@@ -80,7 +80,7 @@ class StorageDisksTest : public HandlerTest {
   }
 };
 
-TEST_F(StorageDisksTest, ListsEachDiskWhole) {
+TEST_F(StorageDisksTest, ListDisksReturnsAllFieldsOfEachDisk) {
   const auto all = storage_->ListDisks(context_, {});
   ASSERT_TRUE(all.ok()) << all.status();
   std::vector<uint32_t> numbers;
@@ -119,8 +119,8 @@ TEST_F(StorageDisksTest, ListsEachDiskWhole) {
   }
 }
 
-// A listing of health asks WMI as often for many volumes as for one (scale_test.cc).
-TEST_F(StorageDisksTest, AVolumeWhoseDiskIsMuteFailsAlone) {
+// A listing of health makes as many WMI queries for many volumes as for one (scale_test.cc).
+TEST_F(StorageDisksTest, AnUnresponsiveDiskFailsOnlyTheHealthOfItsOwnVolumes) {
   const auto list = [this] {
     const auto listed =
         storage_->ListVolumeHealth(context_.WithTimeout(absl::Seconds(2)),
@@ -145,7 +145,7 @@ TEST_F(StorageDisksTest, AVolumeWhoseDiskIsMuteFailsAlone) {
   const std::vector<std::string> many(9, VolumeOf(20));
   EXPECT_TRUE(storage_->ListVolumeHealth(soon, {.volume_ids = many}).ok());
   EXPECT_TRUE(soon.Check().ok()) << "no time is left for the answer";
-  // Without WMI, the bit of the file system shows nevertheless.
+  // Without WMI, the answer still contains the bit of the file system.
   node_->ClearFaults();
   Delay("wmi.*", absl::Minutes(1));
   const auto without = list();
@@ -175,7 +175,7 @@ class ContentTest : public HandlerTest {
   }
 };
 
-TEST_F(ContentTest, IsReadOnRequestAndAMuteDiskFailsAlone) {
+TEST_F(ContentTest, ContentIsReadOnRequestAndOneUnresponsiveDiskFailsAlone) {
   EXPECT_THAT(Contents(false), testing::IsEmpty());
   EXPECT_THAT(Contents(true), ElementsAre(Pair(30, testing::Not(HasSubstr("not known"))),
                                           Pair(31, HasSubstr("another system"))));
@@ -189,7 +189,7 @@ TEST_F(ContentTest, IsReadOnRequestAndAMuteDiskFailsAlone) {
   EXPECT_TRUE(soon.Check().ok()) << "no time is left for the answer";
 }
 
-TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
+TEST_F(StorageDisksTest, SetDiskReadOnlySetsAndClearsTheFlag) {
   ASSERT_TRUE(SetReadOnly(21, true).ok());
   EXPECT_TRUE(Info(21).is_read_only);
   EXPECT_FALSE(Format({.volume_id = VolumeOf(21), .overwrite = true}).ok());
@@ -203,7 +203,7 @@ TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
   EXPECT_EQ(SetReadOnly(77, true), NotFoundError("there is no disk 77"));
 }
 
-TEST_F(StorageDisksTest, PendingWritesAreWrittenFirst) {
+TEST_F(StorageDisksTest, SetDiskReadOnlyFlushesThePendingWritesFirst) {
   Fail("win32.Flush");
   const absl::Status failed = SetReadOnly(21, true);
   EXPECT_THAT(std::string(failed.message()),
@@ -212,7 +212,7 @@ TEST_F(StorageDisksTest, PendingWritesAreWrittenFirst) {
   EXPECT_TRUE(SetReadOnly(21, true).ok());
 }
 
-TEST_F(StorageDisksTest, WindowsOwnDisksAreLeftAlone) {
+TEST_F(StorageDisksTest, SystemDisksAreNeitherFormattedNorMadeReadOnly) {
   for (const uint32_t number : {0, 20}) {
     const absl::Status refused = SetReadOnly(number, true);
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
@@ -227,7 +227,7 @@ TEST_F(StorageDisksTest, WindowsOwnDisksAreLeftAlone) {
   EXPECT_TRUE(Exists(Below("plugins")));
 }
 
-TEST_F(StorageDisksTest, FormatsWithALabel) {
+TEST_F(StorageDisksTest, FormatVolumeSetsTheLabel) {
   const std::string id = Volume(1, /*format=*/false);
   ASSERT_TRUE(Format({.volume_id = id, .label = "pvc-1"}).ok());
   EXPECT_EQ(Machine(1).file_system, "NTFS");
@@ -245,7 +245,7 @@ TEST_F(StorageDisksTest, FormatsWithALabel) {
   EXPECT_EQ(Machine(1).label, "");
 }
 
-TEST_F(StorageDisksTest, AFileSystemIsKeptUnlessToldOtherwise) {
+TEST_F(StorageDisksTest, FormatVolumeKeepsAFileSystemUnlessOverwriteIsSet) {
   EXPECT_EQ(Format({.volume_id = VolumeOf(21), .label = "new"}),
             FailedPreconditionError(
                 absl::StrCat("volume_id: volume ", VolumeOf(21),
@@ -255,7 +255,7 @@ TEST_F(StorageDisksTest, AFileSystemIsKeptUnlessToldOtherwise) {
   EXPECT_EQ(Machine(21).label, "new");
 }
 
-TEST_F(StorageDisksTest, RefusesBadLabels) {
+TEST_F(StorageDisksTest, FormatVolumeRefusesInvalidLabels) {
   const auto everything = [&] {
     return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   };
@@ -271,7 +271,7 @@ TEST_F(StorageDisksTest, RefusesBadLabels) {
   EXPECT_EQ(everything(), before);
 }
 
-TEST_F(StorageDisksTest, ReportsTheHealthOfAVolume) {
+TEST_F(StorageDisksTest, GetVolumeHealthReportsFileSystemVolumeAndDisk) {
   const auto ill = storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)});
   ASSERT_TRUE(ill.ok()) << ill.status();
   EXPECT_TRUE(ill->abnormal && ill->is_dirty);
@@ -301,14 +301,14 @@ TEST_F(StorageDisksTest, ReportsTheHealthOfAVolume) {
   EXPECT_EQ(empty->volume_health, "");
 }
 
-// 1392: NTFS cannot read its mark. 1 and 50: the file system has none.
-TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
+// 1392: NTFS cannot read its dirty bit. 1 and 50: the file system has no dirty bit.
+TEST_F(StorageDisksTest, GetVolumeHealthSucceedsWithoutADirtyBit) {
   const std::string id = Volume(1);
   const auto answers = [&](uint32_t error) {
     machine::simulator::FaultRule rule;
     rule.operation = "win32.Control";
     rule.resource = id.substr(0, id.size() - 1);
-    // The first rule is used up by the query for the location, the second by the next query.
+    // The query for the location uses up the first rule, and the next query the second.
     rule.times = 1;
     rule.latency = absl::Nanoseconds(1);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
@@ -326,7 +326,7 @@ TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
 }
 
 // The log shows the start, the progress and the end of a format by either group.
-TEST_F(StorageDisksTest, LogsStartProgressAndEndOfAFormat) {
+TEST_F(StorageDisksTest, AFormatLogsItsStartProgressAndEnd) {
   absl::Mutex mutex;
   std::vector<std::string> lines;
   deps_.log = [&](absl::string_view line) {

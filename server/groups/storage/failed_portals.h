@@ -1,4 +1,4 @@
-// The iSCSI portals by which this process has failed to connect a target.
+// The iSCSI portals that this process could not connect a target by.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace csi_proxy::storage {
 
-// Lets a repeated StageTarget begin with the portals that have not failed before. Records failures
-// for each tenant apart, because a wrong secret or a short deadline of the call may be the cause.
-// Keeps only names, at most 1,024 portals for all tenants. A cancelled call counts like one whose
-// deadline has passed. Thread-safe.
+// A repeated StageTarget first tries the portals that have not failed before. Records each tenant's
+// failures separately, because a wrong secret or a short deadline of the call may be the cause.
+// Keeps only names, at most 1,024 portals for all tenants. Cancelled calls count like calls with a
+// passed deadline. Thread-safe.
 class FailedPortals {
  public:
-  // Returns the indexes of `portals` in the order in which to try them: first those that have not
-  // failed, then the others, beginning with the oldest failure.
+  // Returns the indexes of `portals` in the order in which to try them: first the portals without a
+  // failure, then the other portals, the oldest failure first.
   std::vector<size_t> Order(const CallContext& context, const std::string& iqn,
                             const std::vector<std::string>& portals) const {
     const std::vector<Memory::Entry> failed = failed_.Select(IsOf(context, iqn));
@@ -49,7 +49,7 @@ class FailedPortals {
   // By target and portal.
   using Memory = TenantMemory<std::pair<std::string, std::string>, std::monostate>;
 
-  // Returns a function that returns true for the failures of the caller's tenant at a target.
+  // Returns a predicate for the failures of the caller's tenant at a target.
   static std::function<bool(const Memory::Entry&)> IsOf(const CallContext& context,
                                                         const std::string& iqn) {
     return [tenant = context.peer().tenant, target = FoldName(iqn)](const Memory::Entry& one) {

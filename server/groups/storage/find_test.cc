@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 using FindTest = StageTest;
 
-TEST_F(FindTest, ADiskThatWasJustAttachedIsFoundByARescan) {
+TEST_F(FindTest, ANewlyAttachedDiskIsFoundByARescan) {
   Disk disk;
   disk.size_bytes = kGiB;
   disk.serial_number = "fresh";
@@ -25,14 +25,14 @@ TEST_F(FindTest, ADiskThatWasJustAttachedIsFoundByARescan) {
   EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
 }
 
-TEST_F(FindTest, ARescanThatFailsIsTold) {
+TEST_F(FindTest, TheErrorNamesAFailedRescan) {
   Inject("wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache", 5);
   const absl::Status refused = Stage({.serial_number = "vol-none"}).status();
   EXPECT_THAT(std::string(refused.message()), HasSubstr("rescanning failed")) << refused;
 }
 
 // The cloud may be slower than the rescan.
-TEST_F(FindTest, ADiskThatComesAMomentLaterIsWaitedFor) {
+TEST_F(FindTest, StageVolumeWaitsForADiskThatArrivesLate) {
   std::thread cloud([&] {
     absl::SleepFor(absl::Milliseconds(300));
     Disk disk;
@@ -46,8 +46,8 @@ TEST_F(FindTest, ADiskThatComesAMomentLaterIsWaitedFor) {
   EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
 }
 
-TEST_F(FindTest, ADiskThatNeverComesIsNotFound) {
-  // virtio-blk shows the first 20 characters.
+TEST_F(FindTest, ADiskThatDoesNotArriveIsNotFound) {
+  // virtio-blk reports the first 20 characters.
   ChangeDisk(1, [](Disk& disk) { disk.serial_number = "5b1c"; });
   ChangeDisk(2, [](Disk& disk) { disk.serial_number = "5b1c9d52-7e0f-4a66-9"; });
   const absl::Time begin = absl::Now();
@@ -66,7 +66,7 @@ TEST_F(FindTest, ADiskThatNeverComesIsNotFound) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(over)) << over;
 }
 
-TEST_F(FindTest, ADiskIsFoundByEachOfItsNames) {
+TEST_F(FindTest, ADiskIsFoundByEachOfItsIdentifiers) {
   const struct {
     DiskSelector selector;
     uint32_t number;
@@ -87,7 +87,7 @@ TEST_F(FindTest, ADiskIsFoundByEachOfItsNames) {
 }
 
 // EC2 appends the number of the namespace.
-TEST_F(FindTest, ASerialNumberMayHaveItsNamespaceBehindIt) {
+TEST_F(FindTest, ASerialNumberMatchesWithTheNamespaceThatEc2Appends) {
   const std::string serial = "vol0a1b2c3d4e5f60789";
   const std::pair<std::string, std::string> others[] = {
       {serial + "_00000001", serial},
@@ -116,7 +116,7 @@ TEST_F(FindTest, ASerialNumberMayHaveItsNamespaceBehindIt) {
   }
 }
 
-TEST_F(FindTest, PartOfANameIsNotTheName) {
+TEST_F(FindTest, APartOfAnIdentifierMatchesNoDisk) {
   const std::string before = Everything();
   for (const DiskSelector& selector :
        {DiskSelector{.serial_number = "vol0a1b2c3d4e5f6078"},
@@ -129,8 +129,8 @@ TEST_F(FindTest, PartOfANameIsNotTheName) {
   }
 }
 
-TEST_F(FindTest, SeveralDisksThatFitAreNamed) {
-  // Disks 1 and 9 have LUN 0, like disk 0 of Windows, which must not be selected.
+TEST_F(FindTest, TheErrorNamesAllDisksThatMatch) {
+  // Disks 1 and 9 have LUN 0. So has Windows' disk 0, but the call must not select it.
   Disk other;
   other.size_bytes = kGiB;
   other.location = "Integrated : Adapter 4 : Port 0 : Target 0 : LUN 0";
@@ -168,8 +168,8 @@ class AzureNvmeTest : public StageTest {
   }
 };
 
-// Windows addresses the disk of Azure's LUN 0 as 1, since its own disk is 0.
-TEST_F(AzureNvmeTest, ADataDiskHasTheLunThatAzureGaveIt) {
+// Windows addresses the disk of Azure's LUN 0 as 1, because its own disk is 0.
+TEST_F(AzureNvmeTest, ADataDiskHasTheLunOfAzureAndNotOfWindows) {
   const std::map<uint32_t, std::string> luns = {{0, ""}, {1, ""}, {10, "0"}, {11, "1"}, {15, "5"}};
   EXPECT_EQ(Luns(), luns);
   const auto disks = storage_->ListDisks(context_, {});
@@ -178,7 +178,7 @@ TEST_F(AzureNvmeTest, ADataDiskHasTheLunThatAzureGaveIt) {
 }
 
 // All disks are on the adapter of Windows' disk.
-TEST_F(AzureNvmeTest, ADiskIsFoundByAzuresLunAlone) {
+TEST_F(AzureNvmeTest, ADiskIsFoundByItsAzureLunWithoutTheAdapter) {
   for (const uint32_t lun : {5u, 0u, 1u}) {
     const auto staged = Stage({.lun_id = absl::StrCat(lun)}, Below(absl::StrCat("m", lun)));
     ASSERT_TRUE(staged.ok()) << staged.status();
@@ -186,12 +186,12 @@ TEST_F(AzureNvmeTest, ADiskIsFoundByAzuresLunAlone) {
   }
 }
 
-TEST_F(AzureNvmeTest, ADiskThatDoesNotTellItsAddressHasNoLun) {
+TEST_F(AzureNvmeTest, ADiskWhoseAddressCannotBeReadHasNoLun) {
   Fail("win32.Control", 0, 1);
   EXPECT_EQ(Luns().at(10), "");
 }
 
-TEST_F(FindTest, BadInputNamesItsField) {
+TEST_F(FindTest, ErrorsNameTheFieldWithBadInput) {
   const struct {
     StageVolumeRequest request;
     const char* field;

@@ -18,14 +18,14 @@ using testing::IsEmpty;
 
 using ForeignTest = StageTest;
 
-TEST_F(ForeignTest, SeveralDataPartitionsAreRefused) {
+TEST_F(ForeignTest, ADiskWithSeveralDataPartitionsIsRefused) {
   TwoVolumes();
   const absl::Status refused = Stage({.number = "9"}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("several data partitions"));
 }
 
-TEST_F(ForeignTest, APartitionOfAnotherSystemIsRefusedWhateverTheDiskIs) {
+TEST_F(ForeignTest, AnyDiskWithAPartitionOfAnotherSystemIsRefused) {
   for (const PartitionStyle style : {PartitionStyle::kGpt, PartitionStyle::kMbr}) {
     for (const bool online : {true, false}) {
       ChangeDisk(1, [&](Disk& disk) {
@@ -45,8 +45,8 @@ TEST_F(ForeignTest, APartitionOfAnotherSystemIsRefusedWhateverTheDiskIs) {
   }
 }
 
-// Volumes that Kubernetes made before it had CSI drivers.
-TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsTaken) {
+// Volumes that Kubernetes made before it used CSI drivers.
+TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsStaged) {
   ChangeDisk(1, [](Disk& disk) { disk.style = PartitionStyle::kMbr; });
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -55,8 +55,8 @@ TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsTaken) {
   EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
 }
 
-// Any byte that is not zero is refused. Its kind is only named.
-TEST_F(ForeignTest, ADiskThatSomebodyHasWrittenToIsNotInitialized) {
+// A disk with any nonzero byte is refused. The error only names the kind of data.
+TEST_F(ForeignTest, ADiskWithAnyNonzeroByteIsNotInitialized) {
   const uint64_t size = DiskNow(1).size_bytes;
   const std::string id = "disk 1 (page 83 60022480a1b2c3d4e5f60718293a4b5c) holds ";
   constexpr char kUnknown[] = "data that Windows does not recognise";
@@ -89,12 +89,12 @@ TEST_F(ForeignTest, ADiskThatSomebodyHasWrittenToIsNotInitialized) {
       EXPECT_FALSE(absl::StrContains(refused.message(), "clean")) << refused;
     }
   }
-  // As diskpart's `clean all` leaves a disk.
+  // diskpart's `clean all` leaves a disk in this state.
   ChangeDisk(1, [](Disk& disk) { disk.foreign.clear(); });
   EXPECT_TRUE(StageDisk(1).ok());
 }
 
-TEST_F(ForeignTest, ADiskThatIsRefusedIsReadOnlyAgain) {
+TEST_F(ForeignTest, ARefusedDiskIsMadeReadOnlyAgain) {
   for (const bool online : {true, false}) {
     ChangeDisk(1, [&](Disk& disk) {
       disk.online = online;
@@ -106,7 +106,7 @@ TEST_F(ForeignTest, ADiskThatIsRefusedIsReadOnlyAgain) {
   }
 }
 
-TEST_F(ForeignTest, ADiskThatIsRefusedIsOfflineAgainOrSaidNotToBe) {
+TEST_F(ForeignTest, ARefusedDiskIsTakenOfflineAgainOrTheErrorSaysThatItStaysOnline) {
   for (const bool stays : {false, true}) {
     ChangeDisk(1, [&](Disk& disk) {
       disk.online = false;
@@ -119,8 +119,8 @@ TEST_F(ForeignTest, ADiskThatIsRefusedIsOfflineAgainOrSaidNotToBe) {
   }
 }
 
-// A deadline does not stop what undoes the call's steps.
-TEST_F(ForeignTest, ADiskIsRestoredAlthoughTheCallHasEnded) {
+// A deadline does not stop the steps that undo the call.
+TEST_F(ForeignTest, ARefusedDiskIsRestoredEvenAfterTheCallsDeadline) {
   for (const bool online : {true, false}) {
     for (const bool stays : {false, true}) {
       ChangeDisk(1, [&](Disk& disk) {
@@ -146,7 +146,7 @@ TEST_F(ForeignTest, ADiskIsRestoredAlthoughTheCallHasEnded) {
 }
 
 // Another call may have seen the disk online.
-TEST_F(ForeignTest, ADiskWhoseVolumeAnotherCallMountsStaysOnline) {
+TEST_F(ForeignTest, ARefusedDiskStaysOnlineIfAnotherCallMountsItsVolume) {
   const std::string volume = Volume(1);
   const ConfinedPath elsewhere{*WindowsPath::Parse("path", Below("elsewhere")), deps_.roots};
   ASSERT_TRUE(Mkdir(Below("elsewhere")).ok());
@@ -169,7 +169,7 @@ TEST_F(ForeignTest, ADiskWhoseVolumeAnotherCallMountsStaysOnline) {
   }
 }
 
-TEST_F(ForeignTest, PartitionDiskLeavesARefusedDiskAsItWas) {
+TEST_F(ForeignTest, PartitionDiskDoesNotChangeARefusedDisk) {
   deps_.keep_foreign_data = true;
   Remake();
   ChangeDisk(1, [](Disk& disk) {
@@ -182,8 +182,8 @@ TEST_F(ForeignTest, PartitionDiskLeavesARefusedDiskAsItWas) {
   EXPECT_TRUE(DiskNow(1).read_only);
 }
 
-// Windows may take longer for a volume than a call has.
-TEST_F(ForeignTest, ADiskWhoseVolumeArrivesLateIsStagedByARepeatedCall) {
+// Windows may need longer for a volume than the call may take.
+TEST_F(ForeignTest, ARepeatedCallStagesADiskWhoseVolumeArrivesLate) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(Unstage().ok());
   Change([](groups::NodeState& state) { state.volume_arrival_delay = absl::Seconds(1); });
@@ -199,9 +199,8 @@ TEST_F(ForeignTest, ADiskWhoseVolumeArrivesLateIsStagedByARepeatedCall) {
   }
 }
 
-// A volume whose staging was killed before the format is formatted; a volume with other data is
-// not.
-TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt) {
+// A blank volume, left by a call killed before the format, is formatted. A volume with data is not.
+TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedOnlyIfItIsBlank) {
   ASSERT_TRUE(Partition(1).ok());
   const DiskPartition data = DiskNow(1).partitions.back();
   for (const uint64_t offset :
@@ -221,8 +220,8 @@ TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt
                                          StorageStep::kMadeDirectory, StorageStep::kMounted));
 }
 
-// A new partition must not hide the data that the disk held before.
-TEST_F(ForeignTest, OldDataBelowANewPartitionIsNotFormatted) {
+// A new partition must not hide old data of the disk.
+TEST_F(ForeignTest, ANewPartitionOverOldDataIsNotFormatted) {
   ChangeDisk(1, [](Disk& disk) { disk.foreign = {DiskBytes{17 * kMiB, "old"}}; });
   const absl::Status refused = StageDisk(1).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
@@ -230,7 +229,7 @@ TEST_F(ForeignTest, OldDataBelowANewPartitionIsNotFormatted) {
   EXPECT_TRUE(absl::IsFailedPrecondition(StageDisk(1).status()));
 }
 
-TEST_F(ForeignTest, TheFileSystemOfAVolumeStays) {
+TEST_F(ForeignTest, StageVolumeKeepsAnExistingFileSystem) {
   const std::string volume = Volume(1);
   EXPECT_EQ(DiskNow(1).partitions.back().volume->file_system, "NTFS");
   const absl::Status refused = Stage({.number = "1"}, Target(), "refs").status();

@@ -51,7 +51,7 @@ void Live(Machine& node, uint32_t number, const DiskSelector& name) {
 class CloudLivesTest : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(On, CloudLivesTest, testing::ValuesIn(Clouds()), CloudName);
 
-TEST_P(CloudLivesTest, ADiskThatIsThereIsStagedByEachOfItsNames) {
+TEST_P(CloudLivesTest, AnAttachedDiskIsStagedByEachOfItsIdentifiers) {
   const std::vector<DiskSelector> names = Names(GetParam());
   EXPECT_GE(names.size(), 2u);
   for (const DiskSelector& name : names) {
@@ -66,7 +66,7 @@ TEST_P(CloudLivesTest, ADiskThatIsThereIsStagedByEachOfItsNames) {
 }
 
 // The disk arrives after the call has searched for it once.
-TEST_P(CloudLivesTest, ADiskThatComesMeanwhileIsStaged) {
+TEST_P(CloudLivesTest, ADiskThatArrivesDuringTheCallIsStaged) {
   const DiskSelector name = Names(GetParam()).back();
   const auto node = CloudNode(GetParam());
   const uint32_t number = AttachDataDisk(*node);
@@ -88,7 +88,7 @@ TEST_P(CloudLivesTest, ADiskThatComesMeanwhileIsStaged) {
 
 // Requests each disk that Windows or the node uses by each of its names, also shared ones. The disk
 // must not change, whatever the answer.
-TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
+TEST_P(CloudLivesTest, ADiskThatTheNodeUsesIsNeverChanged) {
   const NodeState state = CloudNode(GetParam())->Snapshot();
   int kept = 0;
   const auto listing = NodeIn(state);

@@ -29,17 +29,17 @@ MountKind KindOf(const host::FoundLink& link) {
   return MountKind::kSymlink;
 }
 
-// Returns `\\host\share` of a mapping, which may be one of a folder in the share.
+// Returns `\\host\share` of a mapping. The mapping may be one of a folder in the share.
 std::string ShareOf(const host::SmbMapping& mapping) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("remote_path", mapping.remote_path);
   return path.ok() ? path->Share() : mapping.remote_path;
 }
 
-// How long ListMounts waits for the mappings. Without them it reports links to shares as
-// UNDETERMINED.
+// The time limit of ListMounts' query for the mappings. Without an answer it reports links to
+// shares as UNDETERMINED.
 constexpr absl::Duration kMappingsPatience = absl::Seconds(1);
 
-// Maps a UncPath::Share() to whether its mapping works; empty if that is not known.
+// Maps a UncPath::Share() to whether its mapping works; nullopt if the mappings are unknown.
 using Connected = std::optional<std::map<std::string, bool>>;
 
 MountState StateOf(const host::FoundLink& link, const Connected& connected) {
@@ -129,7 +129,7 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
   const auto refuse = [&](absl::string_view why) {
     return absl::FailedPreconditionError(absl::StrCat("path: ", text, why));
   };
-  // Returns the share to which the entry leads, or "". Refuses an entry that works.
+  // Returns the share that the entry points to, or "". Refuses an entry that works.
   const auto judge = [&](const host::LinkList& found) -> absl::StatusOr<std::string> {
     for (const host::FoundLink& link : found.links) {
       if (link.path != text) continue;
@@ -146,13 +146,13 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
   ABSL_ASSIGN_OR_RETURN(const std::string share, judge(*first));
   std::optional<ResourceLocks::Lock> share_lock;
   if (!share.empty()) {
-    // A call that stages the share makes the link before the mapping, under this lock.
+    // A call that stages the share holds this lock, and makes the link before the mapping.
     ABSL_ASSIGN_OR_RETURN(share_lock, groups::LockShare(*deps_.locks, context, share));
     ABSL_ASSIGN_OR_RETURN(const auto mapping, deps_.host->smb().GetMapping(context, share));
     if (mapping.has_value()) return refuse(" leads to a mapped share: use UnstageShare");
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
-  // Without the listing's lock, for which others would wait. A look at a link alone is short.
+  // Does not take the listing's lock, because other calls would wait. Reading one link is fast.
   const auto now = deps_.host->filesystem().ListLinks(context, {path});
   if (absl::IsNotFound(now.status())) return RemoveMountResponse{};
   if (!now.ok()) return now.status();

@@ -1,4 +1,4 @@
-// GetPathStats, ListMounts and ListSmbMappings on a node as the kubelet and drivers leave it.
+// GetPathStats, ListMounts and ListSmbMappings on a node after calls of the kubelet and drivers.
 #include <map>
 #include <string>
 #include <tuple>
@@ -80,7 +80,7 @@ class MountsTest : public groups::HandlerTest {
   const std::string volume_id_ = machine::simulator::TestVolume(2).ToString();
 };
 
-TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
+TEST_F(MountsTest, ListMountsReturnsKindTargetAndStateOfEachEntry) {
   Plant(R"(pods\p1\a)", Below(kStage));
   Plant(R"(pods\p1\b)", R"(\\srv\data)");
   Plant(R"(pods\p1\c)", Below("plugins"), true);
@@ -96,8 +96,8 @@ TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
                 MountState::kAlive}));
 }
 
-// A pod whose mount has gone writes to the node's own disk.
-TEST_F(MountsTest, AStagingFolderWithFilesAndWithoutMountIsListed) {
+// A pod that has lost its mount writes to the node's own disk.
+TEST_F(MountsTest, ListMountsReportsAStagingFolderWithFilesButNoMount) {
   const std::string other = R"(plugins\kubernetes.io\csi\e\)";
   const auto write = [this](const std::string& file) {
     EXPECT_TRUE(node_->WriteFile(Below(file), 4096, false).ok()) << file;
@@ -115,7 +115,7 @@ TEST_F(MountsTest, AStagingFolderWithFilesAndWithoutMountIsListed) {
 }
 
 // A pod may swap a directory above the entry after ListMounts.
-TEST_F(MountsTest, RemoveMountRemovesOnlyTheListedEntry) {
+TEST_F(MountsTest, RemoveMountRemovesOnlyAnEntryWithTheGivenTarget) {
   const auto remove = [this](const std::string& name, const std::string& target) {
     return storage_->RemoveMount(context_, {.path = Below(name), .target = target}).status();
   };
@@ -144,12 +144,12 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyTheListedEntry) {
   EXPECT_TRUE(remove(kStage, volume_id_).ok()) << "again";
   Plant(R"(plugins\share)", R"(\\srv\other)");
   EXPECT_TRUE(remove(R"(plugins\share)", R"(\\srv\other\)").ok());
-  // The share is mapped, though Windows shows the mapping as disconnected.
+  // The share is mapped, although Windows reports the mapping as disconnected.
   Plant(R"(plugins\idle)", R"(\\srv\idle)");
   EXPECT_THAT(remove(R"(plugins\idle)", R"(\\srv\idle\)"), IsRefusal("mapped share"));
 }
 
-TEST_F(MountsTest, TheStateIsThatOfTheWholeChain) {
+TEST_F(MountsTest, AnEntryHasTheStateOfTheEndOfItsChainOfLinks) {
   Plant("volume", Below(kStage));
   Plant("volume2", Below("volume"));
   Plant("inside", Below(absl::StrCat(kStage, R"(\data)")));
@@ -184,7 +184,7 @@ TEST_F(MountsTest, TheStateIsThatOfTheWholeChain) {
       {"junction", MountState::kDangling},
   };
   EXPECT_EQ(States(), expected);
-  // The disk goes offline and comes back; then it is pulled.
+  // The disk goes offline and comes back; then it is removed.
   for (const char* name : {kStage, "volume", "volume2", "inside"}) {
     expected[name] = MountState::kDangling;
   }
@@ -196,7 +196,7 @@ TEST_F(MountsTest, TheStateIsThatOfTheWholeChain) {
   EXPECT_EQ(States(), expected);
 }
 
-TEST_F(MountsTest, NoServerIsAsked) {
+TEST_F(MountsTest, ListMountsDoesNotContactFileServers) {
   Plant("dead", R"(\\dead\data)");
   Plant("share", R"(\\srv\data)");
   Fail("win32.Reach");
@@ -204,7 +204,7 @@ TEST_F(MountsTest, NoServerIsAsked) {
   EXPECT_EQ(node_->Snapshot().faults.size(), 1u) << "it was never reached";
 }
 
-TEST_F(MountsTest, ALinkThatLeadsOutTellsNothingOfItsTarget) {
+TEST_F(MountsTest, ALinkOutOfTheWorkingDirectoriesRevealsNothingOfItsTarget) {
   Plant(R"(pods\p1\there)", R"(C:\Windows)");
   Plant(R"(pods\p1\not)", R"(C:\absent)");
   Plant(R"(pods\p1\by)", Below(R"(pods\p1\there\System32)"));
@@ -216,7 +216,7 @@ TEST_F(MountsTest, ALinkThatLeadsOutTellsNothingOfItsTarget) {
   EXPECT_TRUE(absl::IsPermissionDenied(through.status())) << through.status();
 }
 
-TEST_F(MountsTest, NothingBehindAMountIsListedUnlessItIsAskedFor) {
+TEST_F(MountsTest, ListMountsEntersAMountOnlyIfTheRequestedPathIsInsideIt) {
   Plant(absl::StrCat(kStage, R"(\data\link)"), Below("pods"));
   Plant("way", Below(absl::StrCat(kStage, R"(\data)")));
   EXPECT_THAT(States(), UnorderedElementsAre(Pair(kStage, MountState::kAlive),
@@ -226,7 +226,7 @@ TEST_F(MountsTest, NothingBehindAMountIsListedUnlessItIsAskedFor) {
   EXPECT_EQ(ListMounts(data).mounts[0].path, absl::StrCat(data, R"(\link)"));
 }
 
-TEST_F(MountsTest, APathIsThatOfALinkOrOfItsFolder) {
+TEST_F(MountsTest, ThePathOfAListingMayBeALinkOrAFolder) {
   Plant(R"(pods\p1\a)", Below("plugins"));
   Plant("b", Below("plugins"));
   EXPECT_EQ(ListMounts(Below("pods")).mounts.size(), 1u);
@@ -238,7 +238,7 @@ TEST_F(MountsTest, APathIsThatOfALinkOrOfItsFolder) {
   EXPECT_TRUE(absl::IsNotFound(storage_->ListMounts(context_, {.path = Below("absent")}).status()));
 }
 
-TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
+TEST_F(MountsTest, UnreadableEntriesMakeTheListingIncomplete) {
   Plant(R"(pods\p1\a)", Below("plugins"));
   machine::simulator::FaultRule rule;
   rule.operation = "win32.List";
@@ -250,7 +250,7 @@ TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
   ListMountsResponse answer = ListMounts();
   EXPECT_EQ(answer.mounts.size(), 1u);
   EXPECT_TRUE(answer.incomplete);
-  // A link that is gone does not make the list incomplete.
+  // A link that vanishes does not make the list incomplete.
   node_->ClearFaults();
   rule.error = machine::simulator::KnownError(2);
   ASSERT_TRUE(node_->InjectFault(rule).ok());
@@ -259,7 +259,7 @@ TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
   EXPECT_FALSE(answer.incomplete);
 }
 
-TEST_F(MountsTest, MappingsAreListedWithTheLinksThatLeadToThem) {
+TEST_F(MountsTest, MappingsAreListedWithTheLinksToThem) {
   Plant(R"(pods\p1\a)", R"(\\srv\data)");
   Plant(R"(pods\p1\b)", Below(R"(pods\p1\a)"));
   Plant("c", R"(\\SRV\DATA\sub)");
@@ -277,7 +277,7 @@ TEST_F(MountsTest, MappingsAreListedWithTheLinksThatLeadToThem) {
 }
 
 // learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping: -LocalPath.
-TEST_F(MountsTest, ADriveLetterLeadsToAShareToo) {
+TEST_F(MountsTest, AMappingsDriveLetterIsListedAmongItsLinks) {
   node_->core()->Change(
       [](machine::simulator::NodeState& state) { state.smb_mappings[1].local_path = "G:"; });
   Plant("c", R"(\\srv\data)");
@@ -287,7 +287,7 @@ TEST_F(MountsTest, ADriveLetterLeadsToAShareToo) {
 }
 
 // github.com/kubernetes-csi/csi-driver-smb/issues/1035: mappings of a folder for each volume.
-TEST_F(MountsTest, AMappingOfAFolderHasTheLinksThatLeadIntoIt) {
+TEST_F(MountsTest, AMappingOfASubfolderIsListedWithTheLinksIntoIt) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
     state.smb_mappings.push_back({R"(\\SRV\data\Sub)", "u", false, false, ""});
     state.smb_mappings.push_back({R"(\\srv\other\pvc)", "u", false, false, ""});
@@ -308,7 +308,7 @@ TEST_F(MountsTest, AMappingOfAFolderHasTheLinksThatLeadIntoIt) {
   EXPECT_EQ(States()["e"], MountState::kAlive) << "Windows has a session for the share";
 }
 
-TEST_F(MountsTest, WithoutMappingsNothingIsLookedAt) {
+TEST_F(MountsTest, ListSmbMappingsReadsNoDirectoryIfThereAreNoMappings) {
   for (const char* share : {R"(\\srv\data)", R"(\\srv\idle)", R"(\\dead\data)"}) {
     ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).ok()) << share;
   }
@@ -317,8 +317,8 @@ TEST_F(MountsTest, WithoutMappingsNothingIsLookedAt) {
   EXPECT_EQ(node_->CountCalls().win32_calls, before);
 }
 
-// A pod may make a link to another tenant's pod, whose paths and links are not the caller's.
-TEST_F(MountsTest, AnErrorNamesNothingBehindALink) {
+// A pod may make a link to another tenant's pod. The caller must not learn its paths.
+TEST_F(MountsTest, AnErrorNamesNoPathBehindALink) {
   const std::string victim = R"(pods\victim\)";
   ASSERT_TRUE(Mkdir(Below(victim + "held")).ok());
   Plant(victim + "out", R"(C:\secret)");
@@ -343,7 +343,7 @@ TEST_F(MountsTest, AnErrorNamesNothingBehindALink) {
   EXPECT_TRUE(absl::IsUnavailable(statuses[0])) << statuses[0];
 }
 
-TEST_F(MountsTest, TheSizeIsThatOfTheFileSystemBehindAPath) {
+TEST_F(MountsTest, GetPathStatsReturnsTheSizesOfTheFileSystemAtThePathsEnd) {
   Plant("way", Below(kStage));
   const std::string system = machine::simulator::TestVolume(1).ToString();
   const std::vector<std::tuple<std::string, std::string, int64_t>> rows = {
@@ -370,7 +370,7 @@ TEST_F(MountsTest, TheSizeIsThatOfTheFileSystemBehindAPath) {
   EXPECT_GE(Stats(Below("way"))->used_bytes, used + (int64_t{1} << 20));
 }
 
-TEST_F(MountsTest, TheSizeOfAShareIsTheServers) {
+TEST_F(MountsTest, TheSizesOfAShareComeFromTheServer) {
   Plant("share", R"(\\srv\data)");
   Plant("folder", R"(\\SRV\data\Sub)");
   Plant("chain", Below("share"));
@@ -392,7 +392,7 @@ TEST_F(MountsTest, TheSizeOfAShareIsTheServers) {
   EXPECT_TRUE(absl::StrContains(dead.message(), "The network path was not found")) << dead;
 }
 
-TEST_F(MountsTest, APathWithoutASizeNamesTheReason) {
+TEST_F(MountsTest, TheErrorSaysWhyAPathHasNoSizes) {
   EXPECT_TRUE(absl::IsNotFound(Stats(Below("absent")).status()));
   Plant("gone", Below("nothing"));
   EXPECT_TRUE(absl::IsNotFound(Stats(Below("gone")).status()));
@@ -414,7 +414,7 @@ TEST_F(MountsTest, APathWithoutASizeNamesTheReason) {
   EXPECT_TRUE(absl::IsNotFound(Stats(Below(absl::StrCat(kStage, R"(\data)"))).status()));
 }
 
-TEST_F(MountsTest, ServiceOfWmiIsAskedOnceAndOnlyForShares) {
+TEST_F(MountsTest, AListingQueriesWmiOnceAndOnlyForShares) {
   const auto asked = [&](auto call) {
     const int64_t before = node_->CountCalls().wmi_calls;
     EXPECT_TRUE(call().ok());
@@ -427,7 +427,7 @@ TEST_F(MountsTest, ServiceOfWmiIsAskedOnceAndOnlyForShares) {
   EXPECT_EQ(asked([&] { return storage_->ListSmbMappings(context_, {}).status(); }), 1);
 }
 
-TEST_F(MountsTest, ATenantHasOneListingAtATime) {
+TEST_F(MountsTest, ATenantRunsOneListingAtATime) {
   const Peer one{.process_id = 1, .image_path = "", .tenant = "one"};
   const Peer other{.process_id = 2, .image_path = "", .tenant = "other"};
   const auto held = groups::LockListing(locks_, context_.From(&one, ""));

@@ -1,4 +1,4 @@
-// StageTarget and UnstageTarget beside other tenants' sessions: with another target of the same
+// StageTarget and UnstageTarget while other tenants have sessions: with another target of the same
 // name, or with the same target by another portal.
 #include <functional>
 #include <string>
@@ -23,7 +23,7 @@ using testing::IsEmpty;
 using testing::Not;
 using enum StorageStep;
 
-// An attacker's portal, whose target is named like the victim's, and a portal that is gone.
+// An attacker's portal with a target of the victim's name, and a portal that does not answer.
 constexpr char kOtherPortals[] = R"(
   iscsi_portal { address: "10.6.6.6" target {
     iqn: "iqn.2026-01.example:data" separate: true
@@ -51,7 +51,7 @@ class OtherSessionsTest : public TargetTest, public testing::WithParamInterface<
 };
 INSTANTIATE_TEST_SUITE_P(Mpio, OtherSessionsTest, testing::Bool());
 
-TEST_P(OtherSessionsTest, AnotherTargetOfTheNameIsNotTakenForTheRequests) {
+TEST_P(OtherSessionsTest, AnotherPortalsTargetOfTheSameNameIsNotUsed) {
   const auto attacked = Stage(AttackersRequest());
   ASSERT_TRUE(attacked.ok()) << attacked.status();
   ASSERT_EQ(attacked->disk_number, 20u);
@@ -75,7 +75,7 @@ TEST_P(OtherSessionsTest, AnotherTargetOfTheNameIsNotTakenForTheRequests) {
   EXPECT_TRUE(At(0).connected && Writes());
 }
 
-TEST_P(OtherSessionsTest, ASessionWithASecretIsNotGivenToARequestWithout) {
+TEST_P(OtherSessionsTest, ARequestWithoutTheSecretCannotUseAnAuthenticatedSession) {
   ASSERT_TRUE(Stage(Request()).ok());
   StageTargetRequest request = AttackersRequest();
   request.lun_id = "1";
@@ -90,21 +90,21 @@ TEST_P(OtherSessionsTest, ASessionWithASecretIsNotGivenToARequestWithout) {
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
 }
 
-TEST_P(OtherSessionsTest, ASessionWhosePortalHasGoneMakesWay) {
+TEST_P(OtherSessionsTest, ASessionOfAVanishedPortalDoesNotPreventANewOne) {
   Change([&](NodeState& state) { Target(state, kGone).connected = true; });
   const auto staged = Stage(Request());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);
   EXPECT_TRUE(At(0).connected);
-  // With multipath the dead session prevents no other, so it stays until the target is unstaged.
+  // With multipath the dead session does not prevent another, so it stays until UnstageTarget.
   EXPECT_EQ(At(kGone).connected, GetParam());
   EXPECT_THAT(Stage(Request())->steps, IsEmpty());
   ASSERT_TRUE(Unstage().ok());
   EXPECT_FALSE(At(0).connected || At(kGone).connected || At(kGone).persistent);
 }
 
-// The error names no portal of another tenant.
-TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
+// The error must not name portals of another tenant.
+TEST_P(OtherSessionsTest, WithoutMpioASecondPathToADiskInUseIsRefused) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   StageTargetRequest request = TargetRequest();
   request.portals = {"10.0.0.6"};
@@ -118,12 +118,12 @@ TEST_P(OtherSessionsTest, ASecondPathToADiskInUseIsRefusedWithoutMpio) {
   EXPECT_TRUE(Writes());
 }
 
-// The attacker's calls hang until their caller gives up, and must delay no call of the victim.
-TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
+// The attacker's calls hang until their caller gives up. They must not delay the victim's calls.
+TEST_P(OtherSessionsTest, ATenantsHungCallsDoNotDelayAnotherTenantsCalls) {
   const struct {
     const char* waits_at;
     const char* lun;
-    // The victim stages its volume when the attacker's call waits, not before.
+    // The victim stages its volume while the attacker's call waits, not earlier.
     bool is_late = false;
     const char* portal = "10.6.6.6";
   } rows[] = {{"wmi.Invoke/MSFT_iSCSITargetPortal.New", "0"},
@@ -172,9 +172,9 @@ TEST_P(OtherSessionsTest, NoCallOfAnotherHoldsUpTheVictims) {
   }
 }
 
-TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
+TEST_P(OtherSessionsTest, UnstageTargetKeepsASessionWhoseDiskIsOnline) {
   ASSERT_TRUE(Stage(Request()).ok());
-  // The disk stays online, as it is before a driver mounts it.
+  // The disk stays online, as before a driver mounts it.
   ASSERT_TRUE(process_.storage
                   ->UnstageVolume(process_.context, {.target_path = kTarget, .keep_online = true})
                   .ok());
@@ -204,8 +204,8 @@ TEST_P(OtherSessionsTest, UnstagingAnotherPathEndsNoSessionWhoseDiskIsOnline) {
   EXPECT_THAT(Unstage()->steps, ElementsAre(kDisconnectedTarget));
 }
 
-// StageVolume runs at each call of Windows that UnstageTarget makes.
-TEST_P(OtherSessionsTest, NoSessionEndsUnderAVolumeThatIsBeingStaged) {
+// StageVolume runs at each of UnstageTarget's calls to Windows.
+TEST_P(OtherSessionsTest, UnstageTargetKeepsASessionWhoseVolumeIsBeingStaged) {
   ASSERT_TRUE(Stage(Request()).ok());
   ASSERT_TRUE(process_.Unstage().ok());
   const NodeState state = node_->Snapshot();
@@ -236,8 +236,8 @@ TEST_P(OtherSessionsTest, NoSessionEndsUnderAVolumeThatIsBeingStaged) {
   EXPECT_LT(staged, calls);
 }
 
-// The target's other disk disappears at each call of Windows that UnstageTarget makes.
-TEST_P(OtherSessionsTest, ADiskThatGoesWhileItIsLookedAtHoldsUpNothing) {
+// The target's other disk disappears at each of UnstageTarget's calls to Windows.
+TEST_P(OtherSessionsTest, UnstageTargetSucceedsIfAnotherDiskVanishesDuringTheCall) {
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
   ASSERT_TRUE(Stage(Request()).ok());
   ASSERT_TRUE(
@@ -261,7 +261,7 @@ TEST_P(OtherSessionsTest, ADiskThatGoesWhileItIsLookedAtHoldsUpNothing) {
 }
 
 // The volume in the middle is mounted.
-TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
+TEST_P(OtherSessionsTest, ADiskIsInUseIfAnyOfItsVolumesIsMounted) {
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
   ASSERT_TRUE(Stage(Request()).ok());
   Change([&](NodeState& state) {
@@ -281,8 +281,8 @@ TEST_P(OtherSessionsTest, ADiskIsInUseWhicheverOfItsVolumesIsMounted) {
   EXPECT_TRUE(At(0).connected && Writes(kOtherTarget));
 }
 
-// A disk without a location counts as having the LUN only if its session shows no other disk.
-TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
+// A disk without a location counts as having the LUN only if it is its session's only disk.
+TEST_P(OtherSessionsTest, ADiskWithoutALocationMatchesALunOnlyIfItsSessionShowsNoOtherDisk) {
   Change([&](NodeState& state) {
     for (const size_t portal : {size_t{0}, kAttackers}) {
       Target(state, portal).connected = true;
@@ -297,11 +297,11 @@ TEST_P(OtherSessionsTest, ADiskIsComparedWithTheConnectionThatShowsIt) {
   EXPECT_EQ(staged->disk_number, 20u);
 }
 
-// Targets as operators reported them.
+// Faults of targets that operators reported.
 class TargetFaultsTest : public TargetTest {};
 
-// Windows keeps the session with the dead address, and the disks disappear.
-TEST_F(TargetFaultsTest, ATargetThatHasMovedIsStagedByItsNewPortal) {
+// Windows keeps the session with the old address, and the disks disappear.
+TEST_F(TargetFaultsTest, AMovedTargetIsStagedByItsNewPortal) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   Change([](NodeState& state) {
     state.iscsi_portals[0].reachable = false;
@@ -320,7 +320,7 @@ TEST_F(TargetFaultsTest, ATargetThatHasMovedIsStagedByItsNewPortal) {
   EXPECT_TRUE(At(1).connected && Writes());
 }
 
-TEST_F(TargetFaultsTest, APortalThatAsksForChapAtDiscoveryGetsTheRequests) {
+TEST_F(TargetFaultsTest, DiscoveryUsesTheRequestsChapSecret) {
   Change([](NodeState& state) { state.iscsi_portals[0].discovery_chap = true; });
   StageTargetRequest without = TargetRequest();
   without.chap = ChapUse::kChapUnused;
@@ -332,7 +332,7 @@ TEST_F(TargetFaultsTest, APortalThatAsksForChapAtDiscoveryGetsTheRequests) {
   ASSERT_TRUE(staged.ok()) << staged.status();
 }
 
-TEST_F(TargetFaultsTest, ALunThatCameToAConnectedTargetIsFoundByARescan) {
+TEST_F(TargetFaultsTest, ANewLunOfAConnectedTargetIsFoundByARescan) {
   Change([](NodeState& state) { state.iscsi_portals[0].targets[0].disks[1].awaits_rescan = true; });
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   Change([](NodeState& state) { state.iscsi_portals[0].targets[0].disks[1].awaits_rescan = true; });

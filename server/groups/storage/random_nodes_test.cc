@@ -29,16 +29,14 @@
 #include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::storage {
-// The steady clock, which only AbslInternalSleepFor() advances, without waiting. The product and
-// the simulated machine both use it, because the linker prefers the three functions below to those
-// of the libraries.
+// The steady clock. Only AbslInternalSleepFor() advances it, without waiting. The product and the
+// simulated machine both use it, because the linker prefers the three functions below.
 std::atomic<int64_t> clock_ns = 0;
 // The wall clock is this far ahead of the steady clock. Sequences change it.
 std::atomic<int64_t> wall_clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
 
-// A sleep on the main thread passes at once. Sleeps of other threads pass while the main thread
-// waits for them, which shows in its looks at the clock: between two of them it does nothing else
-// for kPause.
+// A sleep on the main thread ends immediately. Sleeps of other threads end while the main thread
+// waits for them: it waits if more than kPause passes between two of its reads of the clock.
 const std::thread::id main_thread = std::this_thread::get_id();
 std::atomic<int> sleepers = 0;
 constexpr auto kPause = std::chrono::milliseconds(6);
@@ -51,7 +49,7 @@ void PassTimeIfMainThreadWaits() {
   last = now;
 }
 
-// If the main thread does not look at the clock, because its call has no deadline or it is in a
+// If the main thread does not read the clock, because its call has no deadline or it is in a
 // destructor, the time passes in steps of kUnseen.
 void SleepBesideMainThread(int64_t wake) {
   constexpr auto kLook = std::chrono::microseconds(200);
@@ -82,8 +80,8 @@ int64_t GetCurrentTimeNanos() {
 ABSL_NAMESPACE_END
 }  // namespace absl
 extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration duration) {
-  using namespace csi_proxy::storage;  // NOLINT: of this file alone
-  // A wait of less than a nanosecond must end too.
+  using namespace csi_proxy::storage;  // NOLINT: only for this file
+  // A wait of less than a nanosecond must also end.
   const int64_t ns = absl::ToInt64Nanoseconds(absl::Ceil(duration, absl::Nanoseconds(1)));
   if (std::this_thread::get_id() != main_thread) return SleepBesideMainThread(clock_ns + ns);
   clock_ns += ns;
@@ -118,7 +116,7 @@ const std::vector<std::string>& WrongTargets() {
 
 class Sequence {
  public:
-  // The time limits of a call whose caller goes away, and of a teardown.
+  // The time limits of a call that its caller leaves, and of a teardown.
   static constexpr absl::Duration kShort = absl::Seconds(5), kTeardown = absl::Seconds(15);
 
   explicit Sequence(uint64_t seed)
@@ -167,7 +165,7 @@ class Sequence {
     begun_.reset();
     Lift();
     NodeState state = node_->Snapshot();
-    // UnstageTarget comes last, because UnstageVolume ends no session.
+    // UnstageTarget is last, because UnstageVolume does not end sessions.
     for (const auto& [target, volume] : Mounts(state, true)) {
       if (!tenants_.HasTried(target)) TearDown({.api = Api::kUnstage, .target = target});
     }
@@ -181,13 +179,13 @@ class Sequence {
   }
 
  private:
-  // Makes a call until it succeeds, three times at most.
+  // Repeats a call until it succeeds, at most three times.
   void TearDown(Call call) {
     call.limit = kTeardown;
     for (int repeat = 0; repeat < 3 && !failed_ && !Make(*process_, call);) ++repeat;
   }
 
-  // Ends all faults but those of the whole sequence, and the handles of other programs.
+  // Ends all faults except the faults of the whole sequence, and the handles of other programs.
   void Lift() {
     node_->core()->Change([this](NodeState& state) {
       state.faults = faults_;
@@ -235,7 +233,7 @@ class Sequence {
     const Disk disk = AnyDisk(state);
     drawn_ = disk.number;
     Call call;
-    // Drivers stage most often.
+    // Calls that stage are the most frequent.
     call.api = random_.OneIn(3) ? Api::kStage
                                 : static_cast<Api>(random_.Below(static_cast<uint64_t>(Api::kEnd)));
     call.number = random_.OneIn(12) ? 20 : disk.number;
@@ -270,7 +268,7 @@ class Sequence {
 
   // Returns true if the call succeeded.
   bool Make(NodeProcess& process, const Call& call) {
-    // The tenants' rules hold while calls hang, but not while their results are wrong.
+    // The tenants' rules hold while calls hang, but not while faults falsify results.
     const auto is_wrong = [](const FaultRule& rule) {
       return rule.code != absl::StatusCode::kOk || rule.goes_on ||
              rule.objects != AnsweredObjects::kAll;
@@ -279,7 +277,7 @@ class Sequence {
       node_->core()->Change([&](NodeState& state) { std::erase_if(state.faults, is_wrong); });
     }
     before_ = node_->Snapshot();
-    // Windows goes on with a method, and a method that hangs may still run.
+    // Windows continues a method after its caller has left, and a method that hangs may still run.
     const auto goes_on = [&] {
       return std::ranges::any_of(before_.faults, [](const FaultRule& rule) {
         const bool hangs = rule.latency > absl::ZeroDuration() && rule.resource.empty();
@@ -297,7 +295,7 @@ class Sequence {
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
     // Windows refuses a size beyond its limit.
     const bool unsupported = absl::StrContains(status.message(), "Size not supported (4097)");
-    // A call that ran in the meantime may have used up a fault.
+    // Another call that ran during this one may have used up a fault.
     is_undisturbed = is_undisturbed && IsUndisturbed(before_);
     if (absl::IsInternal(status) && !unsupported && is_undisturbed) {
       Complain("INTERNAL, and no fault was injected");
@@ -307,8 +305,8 @@ class Sequence {
       late_.push_back({call, before_});
     }
     if (process.locks.size() != 0 || held_.names != held) Complain("a lock is still held");
-    // A call waits for what Windows has not finished for an earlier one, although the fault that
-    // made that hang has ended.
+    // A call may wait for Windows to finish an earlier call, although the fault that delays the
+    // earlier one has ended.
     if (held_.longest > Tenants::kLongestHold && is_undisturbed && late_.empty()) {
       Complain(absl::StrCat("waiting: a lock for ", absl::FormatDuration(held_.longest)));
     }
@@ -322,7 +320,7 @@ class Sequence {
     return status.ok();
   }
 
-  // `stays_online` is true if the answer says that the disk could not be taken offline again.
+  // `stays_online` is true if the answer reports that the disk could not be taken offline again.
   void JudgeDisks(const Call& call, bool stays_online, NodeState& after) {
     std::vector<uint32_t> changed;
     for (const Disk* was : AllDisks(before_)) {
@@ -337,7 +335,7 @@ class Sequence {
         Disk allowed = *first;
         Allow(call, state, *is, &allowed);
         if (stays_online) AllowOnline(state, *is, &allowed);
-        // A call that is refused undoes what it has done.
+        // A refused call undoes its changes.
         const Disk* const begun = begun_.has_value() ? Find(*begun_, was->number) : nullptr;
         if (call.api == Api::kStage && begun != nullptr) {
           if (is->online == begun->online) allowed.online = is->online;
@@ -374,7 +372,7 @@ class Sequence {
         return Complain(absl::StrCat("the mount at ", folder, " is gone"));
       }
     }
-    // A swap may have renamed what the call has just mounted.
+    // A swap may have renamed the directory that the call has just mounted.
     if (!status.ok() || (Tenants::IsSwapped(call) && begun_.has_value())) return;
     if (call.api == Api::kStage) {
       const Disk* const disk =
@@ -387,9 +385,9 @@ class Sequence {
     if (call.api == Api::kUnstage && is.contains(call.target)) Complain("it is mounted still");
   }
 
-  // Calls HappenMeanwhile() before the next call takes a lock, after it has taken `locks` others.
-  // If `leaves`, the call's deadline then passes. No call is cancelled instead, because a wait for
-  // cancellation does not use the test's clock.
+  // Calls HappenMeanwhile() before the next call takes a lock, after it has taken `locks` other
+  // locks. If `leaves`, the call's deadline then passes. It does not cancel the call instead,
+  // because a wait for cancellation does not use the test's clock.
   void AwaitLock(uint64_t locks, bool leaves) {
     meanwhile_ = [this, locks, leaves] {
       if (locks > 0) return AwaitLock(locks - 1, leaves);
@@ -438,7 +436,7 @@ class Sequence {
         if (IsWindows(disk)) return;
         what = absl::StrCat("detach ", disk.number);
         status = node_->DetachDisk(disk.number);
-        // Another disk may soon get its number.
+        // Another disk may get its number soon.
         if (random_.OneIn(2)) status = Attach(disk, disk.number, &what);
         break;
       case 3: {
@@ -484,7 +482,7 @@ class Sequence {
       case 8:
         return Plant();
       case 7:
-        // No call outlives a reboot.
+        // A reboot would end the calls under way.
         if (!held_.names.empty()) return;
         what = "reboot";
         node_->Reboot();
@@ -501,7 +499,7 @@ class Sequence {
     log_.push_back(absl::StrCat(log_.size() + 1, " (entries of a tenant) -> ", status.ToString()));
   }
 
-  // Lets another program open a target or the folder above it, as a virus scanner does.
+  // Lets another program, like a virus scanner, open a target or the folder above it.
   std::string Hold(const NodeState& state) {
     std::string path = random_.Of(Targets());
     if (random_.OneIn(2)) path = tenants_.Draw().target;
@@ -513,7 +511,8 @@ class Sequence {
     return path;
   }
 
-  // Attaches a disk, sometimes a copy of `original`, which must be online to keep the copy offline.
+  // Attaches a disk, sometimes a copy of `original`. Windows keeps the copy offline only while
+  // `original` is online.
   absl::Status Attach(const Disk& original, std::optional<uint32_t> number, std::string* what) {
     auto disk = machine::simulator::DiskFromProto(nodes_.DataDisk());
     if (!disk.ok()) return disk.status();
@@ -539,7 +538,7 @@ class Sequence {
   std::vector<FaultRule> faults_;
   std::unique_ptr<Machine> node_;
   std::function<void()> meanwhile_;
-  // The call of the machine, counted from 1, before which Plant() happens; 0 for none.
+  // Plant() happens before this call of the machine, counted from 1; 0 for never.
   uint64_t calls_to_swap_ = 0;
   HeldLocks held_;
   std::unique_ptr<NodeProcess> process_;
@@ -547,7 +546,7 @@ class Sequence {
   NodeState before_;
   // The state before the current call, if something happened during it.
   std::optional<NodeState> begun_;
-  // The calls that ended before Windows finished them, and the states in which they were made.
+  // The calls that ended before Windows finished them, with the state of the node at each call.
   struct LateCall {
     Call call;
     NodeState state;
@@ -571,7 +570,7 @@ void RunSequences(uint64_t first, uint64_t count) {
   }
 }
 
-TEST(RandomNodesTest, DisksOfWindowsAndOfPodsStay) {
+TEST(RandomNodesTest, RandomCallsChangeNoDiskOfWindowsOrOfPods) {
   const bool is_one = std::getenv("CSI_PROXY_RANDOM_SEED") != nullptr;
   RunSequences(FromEnvironment("CSI_PROXY_RANDOM_SEED", 1),
                FromEnvironment("CSI_PROXY_RANDOM_SEQUENCES", is_one ? 1 : 1000));

@@ -1,5 +1,5 @@
-// Shares as operators reported them: broken mappings that show as OK, servers that refuse, missing
-// folders. After an OK of StageShare, the link can be followed.
+// Faults of shares that operators reported: broken mappings that show as OK, servers that refuse,
+// missing folders. After an OK of StageShare, the link works.
 #include <functional>
 #include <string>
 #include <vector>
@@ -90,7 +90,7 @@ constexpr StorageStep kLinked = StorageStep::kLinked;
 constexpr StorageStep kMapped = StorageStep::kMapped;
 constexpr StorageStep kUnmapped = StorageStep::kUnmapped;
 
-TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
+TEST_F(ShareFaultsTest, AMappingThatDeniesAllAccessIsMadeAgain) {
   for (const char* remote : {kA, R"(\\files.corp.example\a\there)"}) {
     ASSERT_TRUE(Map(kA).ok());
     ChangeMappings([](auto& mapping) { mapping.denied = true; });
@@ -109,21 +109,21 @@ TEST_F(ShareFaultsTest, AMappingThatDeniesEverythingIsMadeAnew) {
   EXPECT_THAT(warnings_, Contains(HasSubstr(absl::StrCat("the mapped ", kA, ": "))));
 }
 
-// A user whose rights begin below the share's root keeps the existing mapping.
-TEST_F(ShareFaultsTest, AMappingThatWorksFurtherDownStays) {
+// If a user may only open folders below the share's root, the existing mapping stays.
+TEST_F(ShareFaultsTest, AMappingThatWorksForASubfolderStays) {
   ExpectStaged(Stage("s", R"(\\files.corp.example\a\there)"), "s", {kLinked, kMapped});
   Fail("win32.Reach", 0, 5, kA);
   const auto staged = Stage("t", kA);
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_THAT(staged->steps, ElementsAre(kLinked));
-  // A mapping without working links looks like a dead one, so it is made again, once.
+  // A mapping without working links looks broken, so it is made again, but only once.
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
   EXPECT_THAT(Stage("s", kA)->steps, ElementsAre(kUnmapped, kLinked, kMapped));
   EXPECT_THAT(Stage("s", kA)->steps, IsEmpty());
 }
 
 // The user may read only a folder, and eight links to the root come before the link to the folder.
-TEST_F(ShareFaultsTest, ManyLinksDoNotHideTheFolderThatWorks) {
+TEST_F(ShareFaultsTest, ManyLinksToADeniedRootDoNotHideAWorkingSubfolder) {
   Fail("win32.Reach", 0, 5, kA);
   ExpectStaged(Stage("z", R"(\\files.corp.example\a\there)"), "z", {kLinked, kMapped});
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(Stage(absl::StrCat("a", i), kA).ok());
@@ -131,7 +131,7 @@ TEST_F(ShareFaultsTest, ManyLinksDoNotHideTheFolderThatWorks) {
   EXPECT_TRUE(Follows("z"));
 }
 
-TEST_F(ShareFaultsTest, AMappingStaysIfNotAllFoldersAreTried) {
+TEST_F(ShareFaultsTest, AMappingStaysIfNotAllLinkedFoldersWereTried) {
   ASSERT_TRUE(Map(kA).ok());
   for (int i = 0; i < 9; ++i) {
     ASSERT_TRUE(PlantLink(Below(absl::StrCat("l", i)), absl::StrCat(kA, "\\", i)).ok());
@@ -144,9 +144,9 @@ TEST_F(ShareFaultsTest, AMappingStaysIfNotAllFoldersAreTried) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-// A mapping that was denied access from the start is made again for other users and paths. The
-// denial is forgotten when the mapping is removed.
-TEST_F(ShareFaultsTest, ADenialCountsOnlyForItsPathItsUserAndItsMapping) {
+// The server denied access through a mapping from the start. For another user or path the mapping
+// is made again. After the removal of the mapping the denial is forgotten.
+TEST_F(ShareFaultsTest, ADenialIsRememberedPerPathUserAndMapping) {
   const std::string there = R"(\\files.corp.example\a\there)";
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\other", Secret("x")).ok());
   const auto map = [&](const std::string& user, const std::string& password) {
@@ -167,8 +167,8 @@ TEST_F(ShareFaultsTest, ADenialCountsOnlyForItsPathItsUserAndItsMapping) {
   ExpectStaged(Stage("t", there), "t", {kUnmapped, kMapped});
 }
 
-// Other calls hold the locks of the server's dead mappings.
-TEST_F(ShareFaultsTest, ACallDoesNotWaitForMappingsThatOtherCallsUse) {
+// Other calls hold the locks of the server's broken mappings.
+TEST_F(ShareFaultsTest, ACallDoesNotWaitForLockedMappingsOfTheSameServer) {
   std::vector<ResourceLocks::Lock> held;
   node_->core()->Change([](machine::simulator::NodeState& state) {
     for (int i = 0; i < 40; ++i) {
@@ -203,7 +203,7 @@ TEST_F(ShareFaultsTest, AFolderThatTheUserMayNotReadIsRefused) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareFaultsTest, AFolderThatIsNotThereIsNotFound) {
+TEST_F(ShareFaultsTest, AMissingFolderOfAShareIsNotFound) {
   const std::string none = R"(\\files.corp.example\a\none)";
   ExpectRefused(Stage("s", none).status(), absl::StatusCode::kNotFound,
                 R"(remote_path: share \\files.corp.example\a exists, but not its folder)");
@@ -218,7 +218,7 @@ TEST_F(ShareFaultsTest, AFolderThatIsNotThereIsNotFound) {
   EXPECT_THAT(warnings_.back(), HasSubstr(none));
 }
 
-TEST_F(ShareFaultsTest, ADfsLinkIsRefusedWithWhatToName) {
+TEST_F(ShareFaultsTest, TheErrorForADfsLinkSaysToNameTheShare) {
   ExpectRefused(Stage("s", R"(\\files.corp.example\a\team)").status(),
                 absl::StatusCode::kFailedPrecondition, "cannot follow a DFS link: name the share");
   ExpectRefused(Stage("s", R"(\\files.corp.example\a\team\x)").status(),
@@ -226,9 +226,8 @@ TEST_F(ShareFaultsTest, ADfsLinkIsRefusedWithWhatToName) {
   EXPECT_FALSE(Exists(Below("s")));
 }
 
-// Windows restores a persistent mapping with saved credentials and then refuses the server's other
-// shares.
-TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
+// Windows restores a persistent mapping with saved credentials, then refuses other shares.
+TEST_F(ShareFaultsTest, EveryShareOfAServerCanBeMappedAfterAReboot) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   node_->Reboot();
   EXPECT_FALSE(Follows("a"));
@@ -244,7 +243,7 @@ TEST_F(ShareFaultsTest, EveryShareOfAServerIsMappedAfterAReboot) {
   ExpectStaged(Stage("b", kB), "b", {kMapped});
 }
 
-TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
+TEST_F(ShareFaultsTest, ADeadMappingIsRemovedForAnotherShareOfItsServer) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   // A dead mapping of another server stays.
   static constexpr char kElsewhere[] = R"(\\gone.corp.example\a)";
@@ -258,7 +257,7 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   EXPECT_THAT(Mapped(), ElementsAre(kElsewhere, kB));
   EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("was removed although links lead to the share")));
   ExpectStaged(Stage("a", kA, "two"), "a", {kMapped});
-  // A working mapping of the server is not removed for another user.
+  // A working mapping of the server is not removed for another user's call.
   ExpectRefused(StageAsAnother("c", R"(\\files.corp.example\c)"), absl::StatusCode::kNotFound,
                 "check the share's name");
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("b")}).ok());
@@ -267,7 +266,7 @@ TEST_F(ShareFaultsTest, ADeadMappingOfTheServerMakesWay) {
   EXPECT_TRUE(Follows("a"));
 }
 
-TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
+TEST_F(ShareFaultsTest, TheMappingOfAShareThatMayReturnStays) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   const auto rename = [&](const char* from, const char* to) {
     node_->core()->Change([&](machine::simulator::NodeState& state) {
@@ -282,7 +281,7 @@ TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
   rename("away", "a");
   EXPECT_THAT(Mapped(), ElementsAre(kA));
   EXPECT_TRUE(Follows("a"));
-  // Links to other shares keep no mapping.
+  // Links to other shares do not keep a mapping.
   ASSERT_TRUE(Rmdir(Below("a")).ok());
   ASSERT_TRUE(PlantLink(Below("other"), R"(\\nas.corp.example\a)").ok());
   rename("a", "away");
@@ -290,7 +289,7 @@ TEST_F(ShareFaultsTest, AShareThatMayComeBackKeepsItsMapping) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
+TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterIsNotRemoved) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
     auto& mapping = state.smb_mappings.emplace_back();
     mapping.remote_path = kA;
@@ -302,14 +301,14 @@ TEST_F(ShareFaultsTest, AnAdministratorsDriveLetterStays) {
   ExpectStaged(Stage("s", kA), "s", {kLinked});
   ASSERT_TRUE(storage_->UnstageShare(context_, {.target_path = Below("s")}).ok());
   EXPECT_THAT(Mapped(), ElementsAre(absl::StrCat("X:", kA)));
-  // Even a dead one does not make way for another share.
+  // Even a broken mapping is not removed for another share.
   ASSERT_TRUE(node_->SetSmbPassword("files.corp.example", "CORP\\svc", Secret("two")).ok());
   ExpectRefused(Stage("b", kB, "two").status(), absl::StatusCode::kFailedPrecondition,
                 "Get-SmbConnection");
   EXPECT_THAT(Mapped(), ElementsAre(absl::StrCat("X:", kA)));
 }
 
-TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
+TEST_F(ShareFaultsTest, TheErrorForAServerWithoutEncryptionNamesTheFlag) {
   const std::string remote = R"(\\nas.corp.example\a)";
   const absl::Status refused = Stage("s", remote).status();
   ExpectRefused(refused, absl::StatusCode::kFailedPrecondition, "Network access is denied (65)");
@@ -319,7 +318,7 @@ TEST_F(ShareFaultsTest, AServerThatCannotEncryptIsToldByTheFlag) {
   ExpectStaged(Stage("s", remote), "s", {kLinked, kMapped});
 }
 
-TEST_F(ShareFaultsTest, AHostThatIsNoHostIsToldHowToSpellIt) {
+TEST_F(ShareFaultsTest, TheErrorForAnInvalidHostShowsItsCorrectForm) {
   const std::pair<const char*, const char*> rows[] = {
       {R"(\\host:8445\s)", "the host contains a port"},
       {R"(//host:445/s)", "the host contains a port"},
@@ -335,7 +334,7 @@ TEST_F(ShareFaultsTest, AHostThatIsNoHostIsToldHowToSpellIt) {
   ExpectRefused(Map(R"(\\fe80--1s4.ipv6-literal.net\s)"), absl::StatusCode::kNotFound, "(53)");
 }
 
-TEST_F(ShareFaultsTest, AServiceThatIsStoppedIsNamed) {
+TEST_F(ShareFaultsTest, TheErrorNamesTheStoppedService) {
   node_->core()->Change([](machine::simulator::NodeState& state) {
     state.services.emplace_back().name = "LanmanWorkstation";
   });
@@ -345,7 +344,7 @@ TEST_F(ShareFaultsTest, AServiceThatIsStoppedIsNamed) {
   EXPECT_TRUE(Map(kA).ok());
 }
 
-TEST_F(ShareFaultsTest, AShareForAnyoneIsMappedWithoutAUser) {
+TEST_F(ShareFaultsTest, AnAnonymousShareIsMappedWithoutAUser) {
   deps_.require_privacy = false;
   Remake();
   const auto anonymous = [&](const std::string& remote, const std::string& password = "") {

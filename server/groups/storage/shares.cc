@@ -21,11 +21,11 @@
 namespace csi_proxy::storage {
 namespace {
 
-// A search for links that took longer is not repeated.
+// A search for links is repeated only if it took less than this.
 constexpr absl::Duration kShortLook = absl::Seconds(1);
 constexpr size_t kMaxOtherLinks = 16;
 
-// The entry at the target, read without asking a server. No field is set if nothing exists there.
+// The entry at the target, read without access to a server. Empty if the target does not exist.
 struct TargetEntry {
   bool is_directory = false;
   bool is_file = false;
@@ -77,7 +77,7 @@ class ShareStager {
     ABSL_ASSIGN_OR_RETURN(const auto entry, LookAt(*deps_.host, context_, target_));
     ABSL_RETURN_IF_ERROR(CheckTarget(entry));
     // Checks the mapping before it creates the link: where mappings are bound to credentials, the
-    // link must never lead to a mapping that was made with other credentials.
+    // link must never lead to a mapping with other credentials.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           smb::FindMapping(deps_, context_, remote_, credentials_, &access));
@@ -92,15 +92,15 @@ class ShareStager {
     AddStep(StorageStep::kMapped);
     const absl::Status checked = CheckFolder(access);
     if (checked.ok() || !is_link_ours_) return checked;
-    // No other call uses the mapping yet, because this call holds the share's lock.
+    // Only this call can use the mapping now, because it holds the share's lock.
     if (found == smb::LookupResult::kNone) {
       smb::Unmap(deps_, context_.Afterwards(smb::kToUndo), share_).IgnoreError();
     }
     return RemoveLinkAfter(checked);
   }
 
-  // Returns an error if the folder cannot be opened. Returns OK for a share whose root the user may
-  // not read, because the user's rights may begin below it.
+  // Returns an error if the folder cannot be opened. Returns OK if the user may not read a share's
+  // root, because the user may still have rights below it.
   absl::Status CheckFolder(const host::SmbAccess& access) {
     const std::string path = remote_.ToString();
     switch (access.kind) {
@@ -136,7 +136,7 @@ class ShareStager {
                                                  remote_.ToString()));
   }
 
-  // Creates the link, in place of an empty directory, unless it exists.
+  // Unless the link exists, creates it in place of an empty directory.
   absl::Status LinkOnce() {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
     host::FilesystemHost& files = deps_.host->filesystem();
@@ -160,8 +160,8 @@ class ShareStager {
     return absl::OkStatus();
   }
 
-  // Returns true if the share is mapped after a failed attempt, or if this is unknown: the link
-  // then stays, and the next call checks again.
+  // Returns true if the share is mapped after a failed attempt, or if this is unknown: then the
+  // link stays, and the next call checks again.
   bool MayBeMapped() {
     const auto mapping = deps_.host->smb().GetMapping(context_, share_);
     return !mapping.ok() || mapping->has_value();
@@ -229,7 +229,7 @@ class ShareUnstager {
  private:
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
-  // Returns the share whose mapping may be removed; empty if there is none.
+  // Returns the share of the mapping that may be removed, or "".
   absl::StatusOr<std::string> ShareOf(const TargetEntry& entry) {
     if (!entry.target.has_value()) return remote_.has_value() ? remote_->Share() : "";
     const absl::StatusOr<UncPath> leads_to = UncPath::Parse("target", *entry.target);
@@ -245,7 +245,8 @@ class ShareUnstager {
   // `entry` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetEntry& entry, const std::string& share) {
     if (share.empty()) return RemoveIfStill(entry);
-    // Another call may hold this lock while it waits for the server. The link must go nevertheless.
+    // Another call may hold this lock while it waits for the server. The link must still be
+    // removed.
     const auto lock = groups::LockShare(*deps_.locks, host::TeardownStep(context_), share);
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (!lock.ok()) {
@@ -257,14 +258,14 @@ class ShareUnstager {
     if (still != entry) return false;
     ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
     ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
-    // The search found links, but none at the target's path. One of them may have been the target's
-    // link by another path, which is removed now, so search again.
+    // The search found links, but not one at the target's path. One of them may have been the
+    // target's link by another path. That link is removed now, so search again.
     if (!removed || was_seen) return removed;
     return UnmapOrWarn(TargetEntry{}, share);
   }
 
   // Calls UnmapIfLast() up to three times. After the last failure adds a warning and returns true,
-  // because a mapping that cannot be removed must not keep a volume from being unstaged.
+  // because a volume must be unstaged even if its mapping cannot be removed.
   absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& entry, const std::string& share) {
     const CallContext step = host::TeardownStep(context_);
     const auto done = groups::TryThrice(
@@ -281,8 +282,8 @@ class ShareUnstager {
     deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
   }
 
-  // Removes the mapping unless other links need it. Returns false if the link at the target was not
-  // found, but others were: one of them may be the same link by another path.
+  // Removes the mapping unless other links need it. Returns false if the search found other links
+  // but not the link at the target: one may be the same link by another path.
   absl::StatusOr<bool> UnmapIfLast(const CallContext& context, const TargetEntry& entry,
                                    const std::string& share) {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context, share));
@@ -290,7 +291,7 @@ class ShareUnstager {
     const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
     const SteadyTime begin = SteadyTime::Now();
     absl::StatusOr<smb::ShareLinks> links = smb::FindLinks(deps_, context, leads_there);
-    // Another process may have held a directory for a moment, so that it could not be opened.
+    // The listing may have missed a directory because another process had it open for a moment.
     if (links.ok() && links->incomplete && SteadyTime::Now() - begin < kShortLook) {
       links = smb::FindLinks(deps_, context, leads_there);
     }
@@ -301,7 +302,7 @@ class ShareUnstager {
                                       return FoldName(path) == own;
                                     }) > 0;
     const bool is_aliased = entry.target.has_value() && !was_seen && !links->paths.empty();
-    // A mapping with a drive letter is in use by that letter.
+    // The drive letter of a mapping uses the mapping.
     if (!mapping->local_path.empty()) links->paths.push_back(mapping->local_path);
     response_.incomplete = links->incomplete;
     response_.other_links.assign(links->paths.begin(),
@@ -330,8 +331,8 @@ class ShareUnstager {
     const absl::Status removed = host_.filesystem().Remove(context_, target_, false);
     if (!removed.ok()) {
       const auto left = LookAt(host_, context_, target_);
-      // An entry that could not be deleted is a folder: the one that `entry` was, or the empty one
-      // that a link has become.
+      // An entry that could not be deleted is a folder: either `entry` was a folder, or its link
+      // has become an empty one.
       const bool is_folder = left.ok() && left->is_directory && !left->target.has_value();
       if (!is_folder || absl::IsFailedPrecondition(removed)) {
         return Prefixed("target_path", removed);

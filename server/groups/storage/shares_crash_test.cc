@@ -1,5 +1,5 @@
-// Kills StageShare and UnstageShare at each call of Windows and repeats them, and starts one while
-// the other runs. No mapping may stay without a link, and no link may lose its mapping.
+// Kills StageShare and UnstageShare at each call to Windows and repeats them, and starts one while
+// the other runs. Every mapping must keep a link, and every link its mapping.
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -152,18 +152,18 @@ class ShareCrashTest : public testing::TestWithParam<ShareStart> {
   }
 };
 
-TEST_P(ShareCrashTest, StagingIsRepeatedAndEndsTheSame) {
+TEST_P(ShareCrashTest, StageShareKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), StageAct, UnstageAct, ExpectNoLeak);
 }
-TEST_P(ShareCrashTest, UnstagingIsRepeatedAndEndsTheSame) {
+TEST_P(ShareCrashTest, UnstageShareKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), UnstageAct, StageAct, ExpectNoLeak);
 }
 
 INSTANTIATE_TEST_SUITE_P(From, ShareCrashTest, testing::ValuesIn(Starts()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Runs `first` on a node with one staged link, and starts `second` at each call of Windows that
-// `first` makes; both must succeed, and one link and its mapping must be left.
+// Runs `first` on a node with one staged link, and starts `second` at each of its calls to Windows.
+// Both must succeed, and one link and its mapping must be left.
 void Interrupt(const Act& first, const Act& second) {
   int at = 1;
   for (;; ++at) {
@@ -181,7 +181,7 @@ void Interrupt(const Act& first, const Act& second) {
       done.WaitForNotificationWithTimeout(absl::Milliseconds(10));
     };
     EXPECT_TRUE(first(process).ok());
-    // The first call has made all its calls of Windows.
+    // The first call has made all its calls to Windows.
     if (!thread.joinable()) break;
     thread.join();
     EXPECT_THAT(Mapped(*node), testing::ElementsAre(kShare));
@@ -191,7 +191,7 @@ void Interrupt(const Act& first, const Act& second) {
   EXPECT_GT(at, 20);
 }
 
-TEST(ShareLivesTest, ALinkThatComesWhileTheLastOneGoesHasItsMapping) {
+TEST(ShareLivesTest, ALinkMadeWhileTheLastOneIsRemovedKeepsItsMapping) {
   const Act stage = [](Process& process) { return Stage(process, kBelow, kOther); };
   const Act unstage = [](Process& process) { return Unstage(process); };
   Interrupt(unstage, stage);

@@ -62,7 +62,7 @@ class ShareStagingTest : public groups::HandlerTest {
   bool IsFaultLeft() const { return !node_->Snapshot().faults.empty(); }
 };
 
-TEST_F(ShareStagingTest, OneCallLinksAndMaps) {
+TEST_F(ShareStagingTest, StageShareMakesTheLinkAndTheMapping) {
   const auto staged = Stage(R"(new\a\globalmount)", "//FileServer.example/Data/reports/");
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->share, kShare);
@@ -75,7 +75,7 @@ TEST_F(ShareStagingTest, OneCallLinksAndMaps) {
   EXPECT_THAT(again->steps, IsEmpty());
 }
 
-TEST_F(ShareStagingTest, OnlyAnEmptyDirectoryGivesPlaceToTheLink) {
+TEST_F(ShareStagingTest, OnlyAnEmptyDirectoryIsReplacedByTheLink) {
   ASSERT_TRUE(Mkdir(Below("empty")).ok());
   const auto staged = Stage("empty");
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -115,7 +115,7 @@ TEST_F(ShareStagingTest, OnlyAnEmptyDirectoryGivesPlaceToTheLink) {
   }
 }
 
-TEST_F(ShareStagingTest, WhateverIsLostIsMadeAgain) {
+TEST_F(ShareStagingTest, StageShareRestoresALostLinkOrMapping) {
   Staged("s");
   ASSERT_TRUE(Rmdir(Below("s")).ok());
   EXPECT_THAT(Stage("s")->steps, ElementsAre(StorageStep::kLinked));
@@ -128,7 +128,7 @@ TEST_F(ShareStagingTest, WhateverIsLostIsMadeAgain) {
   EXPECT_TRUE(Exists(Below("s")));
 }
 
-TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
+TEST_F(ShareStagingTest, ARefusedStageShareLeavesNoLinkAndNoMapping) {
   for (const auto& [remote, password] : {std::pair{kShare, "wr0ng"},
                                          {R"(\\fileserver.example\none)", kPassword},
                                          {R"(\\nowhere.example\data)", kPassword}}) {
@@ -144,7 +144,7 @@ TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
   EXPECT_TRUE(Exists(Below("s")));
 }
 
-TEST_F(ShareStagingTest, TheListingOfMappingsHasTheLastFailureOfEachShare) {
+TEST_F(ShareStagingTest, ListSmbMappingsReportsTheLastFailureOfEachShare) {
   const auto failures = [this] {
     std::vector<std::string> lines;
     const auto listed = storage_->ListSmbMappings(context_, {});
@@ -168,7 +168,7 @@ TEST_F(ShareStagingTest, TheListingOfMappingsHasTheLastFailureOfEachShare) {
 }
 
 // Windows may continue and map the share after the call has ended.
-TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
+TEST_F(ShareStagingTest, TheLinkStaysIfTheMappingMayStillBeMade) {
   Delay("wmi.Invoke/MSFT_SmbGlobalMapping.Create", absl::Hours(1));
   const StageShareRequest request{
       .remote_path = kShare, .target_path = Below("s"), .username = kUser, .password = kPassword};
@@ -183,7 +183,7 @@ TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
   EXPECT_THAT(Unstage("s").steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kUnlinked));
 }
 
-TEST_F(ShareStagingTest, BothGroupsKnowAShareByTheSameCredentials) {
+TEST_F(ShareStagingTest, BothGroupsBindAShareToTheSameCredentials) {
   deps_.bind_smb_credentials = true;
   Remake();
   Staged("theirs");
@@ -204,8 +204,8 @@ TEST_F(ShareStagingTest, BothGroupsKnowAShareByTheSameCredentials) {
   EXPECT_TRUE(absl::IsPermissionDenied(Stage("mine", kShare, "wr0ng").status()));
 }
 
-// Through the link the caller would read with the other's credentials.
-TEST_F(ShareStagingTest, WhoIsRefusedGetsNoLinkEvenForAMoment) {
+// The caller could use the link to read with the other caller's credentials.
+TEST_F(ShareStagingTest, ARefusedCallMakesNoTemporaryLink) {
   deps_.bind_smb_credentials = true;
   Remake();
   Staged("theirs");
@@ -221,8 +221,8 @@ TEST_F(ShareStagingTest, WhoIsRefusedGetsNoLinkEvenForAMoment) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-// The refusal names no other tenant's object and does not wait for a walk of all links.
-TEST_F(ShareStagingTest, ARefusalNamesNothingOfOthers) {
+// The refusal does not name another tenant's objects and does not wait for a walk of all links.
+TEST_F(ShareStagingTest, ARefusalNamesNoObjectOfAnotherTenant) {
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
   Staged("theirs");
   Fail("win32.List", 1);
@@ -235,8 +235,8 @@ TEST_F(ShareStagingTest, ARefusalNamesNothingOfOthers) {
   EXPECT_TRUE(IsFaultLeft()) << "no directory was listed";
 }
 
-// The two tenants spell the name of one share in different cases.
-TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
+// The two tenants write the name of one share in different cases.
+TEST_F(ShareStagingTest, SpellingsInDifferentCaseNameTheSameShare) {
   deps_.bind_smb_credentials = true;
   Remake();
   for (const auto& [name, other] : {std::pair{"dATa2", "Data2"},
@@ -266,7 +266,7 @@ TEST_F(ShareStagingTest, AShareIsOneHoweverItIsSpelt) {
   }
 }
 
-// Runs a function at the waits of a call for a lock, WMI or a server, until it returns true.
+// While a call waits for a lock, WMI or a server, runs a function, until the function returns true.
 struct AtWaits final : SlotHolder {
   explicit AtWaits(std::function<bool()> function) : act(std::move(function)) {}
   void Lend() override {
@@ -275,7 +275,7 @@ struct AtWaits final : SlotHolder {
   std::function<bool()> act;
 };
 
-TEST_F(ShareStagingTest, UnstagingLooksAgainAtTheTargetUnderTheLockOfTheShare) {
+TEST_F(ShareStagingTest, UnstageShareChecksTheTargetAgainUnderTheSharesLock) {
   std::optional<ResourceLocks::Lock> held = *groups::LockShare(locks_, context_, kShare);
   AtWaits staged([&] {
     EXPECT_TRUE(PlantLink(Below("s"), kShare).ok());
@@ -291,7 +291,7 @@ TEST_F(ShareStagingTest, UnstagingLooksAgainAtTheTargetUnderTheLockOfTheShare) {
   EXPECT_FALSE(Exists(Below("s"))) << "a link without its mapping";
 }
 
-TEST_F(ShareStagingTest, StagingLooksAgainAtTheTargetUnderItsLock) {
+TEST_F(ShareStagingTest, StageShareChecksTheTargetAgainUnderThePathsLock) {
   const ConfinedPath target{*WindowsPath::Parse("target", Below("s")), deps_.roots};
   std::optional<ResourceLocks::Lock> held = *groups::LockPath(locks_, context_, target);
   AtWaits linked([&] {
@@ -307,7 +307,7 @@ TEST_F(ShareStagingTest, StagingLooksAgainAtTheTargetUnderItsLock) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatIsAnothers) {
+TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatAnotherCallMade) {
   AtWaits replaced([&] {
     if (!Rmdir(Below("s")).ok()) return false;
     EXPECT_TRUE(PlantLink(Below("s"), R"(\\fileserver.example\scratch)").ok());
@@ -320,8 +320,8 @@ TEST_F(ShareStagingTest, AFailedCallKeepsALinkThatIsAnothers) {
   EXPECT_TRUE(Exists(Below("s")));
 }
 
-// The caller has gone. The removal of the new mapping waits without a slot, for a limited time.
-TEST_F(ShareStagingTest, RemovingANewMappingYieldsTheSlotAndEnds) {
+// The caller has left. The removal of the new mapping waits without a slot, for a limited time.
+TEST_F(ShareStagingTest, UndoingANewMappingYieldsTheSlotAndIsLimitedInTime) {
   const smb::NewSmbGlobalMappingRequest request{
       .remote_path = kShare, .local_path = Below("new"), .username = kUser, .password = kPassword};
   absl::Notification gone;
@@ -342,14 +342,14 @@ TEST_F(ShareStagingTest, RemovingANewMappingYieldsTheSlotAndEnds) {
               HasSubstr("could not be removed"));
 }
 
-TEST_F(ShareStagingTest, RemovingANewLinkYieldsTheSlot) {
+TEST_F(ShareStagingTest, UndoingANewLinkYieldsTheSlot) {
   const ConfinedPath target{*WindowsPath::Parse("target", Below("s")), deps_.roots};
   std::optional<ResourceLocks::Lock> held;
   int waits = 0;
   AtWaits other([&] {
     if (!Exists(Below("s"))) return false;
     ++waits;
-    // The share is mapped at the first wait, and its mapping is looked for at the second.
+    // The call maps the share at the first wait, and looks for its mapping at the second.
     if (waits == 2) held = *groups::LockPath(locks_, context_, target);
     if (waits == 3) held.reset();
     return waits == 3;
@@ -362,7 +362,7 @@ TEST_F(ShareStagingTest, RemovingANewLinkYieldsTheSlot) {
   EXPECT_FALSE(Exists(Below("s")));
 }
 
-TEST_F(ShareStagingTest, TheMappingGoesWithTheLastLink) {
+TEST_F(ShareStagingTest, UnstageShareRemovesTheMappingWithTheLastLink) {
   Staged("a");
   Staged("b", absl::StrCat(kShare, R"(\reports)"));
   Staged("c", R"(\\fileserver.example\scratch)");
@@ -388,7 +388,7 @@ TEST_F(ShareStagingTest, TheMappingGoesWithTheLastLink) {
   EXPECT_EQ(again.share, "");
 }
 
-TEST_F(ShareStagingTest, TheRequestMayNameTheShare) {
+TEST_F(ShareStagingTest, UnstageShareAcceptsTheShareOnlyIfTheLinkLeadsToIt) {
   Staged("s");
   const absl::Status other =
       storage_
@@ -418,7 +418,7 @@ TEST_F(ShareStagingTest, ADriveLetterKeepsTheMapping) {
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
 }
 
-TEST_F(ShareStagingTest, WithoutATargetTheMappingGoesIfNoLinkNeedsIt) {
+TEST_F(ShareStagingTest, UnstageShareWithoutATargetRemovesAMappingWithoutLinks) {
   Staged("s");
   const auto unmap = [&] {
     return storage_->UnstageShare(context_, {.target_path = "", .remote_path = kShare});
@@ -440,7 +440,7 @@ TEST_F(ShareStagingTest, APodsNestedDirectoriesDoNotKeepTheMapping) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareStagingTest, TheMappingStaysWhenNotAllLinksCouldBeLookedAt) {
+TEST_F(ShareStagingTest, UnstageShareKeepsTheMappingIfTheListOfLinksIsIncomplete) {
   Staged("s");
   Fail("win32.List", 0);
   const auto answer = Unstage("s");
@@ -451,7 +451,7 @@ TEST_F(ShareStagingTest, TheMappingStaysWhenNotAllLinksCouldBeLookedAt) {
   EXPECT_EQ(Count(RemovalOutcome::kKept, LinkCount::kUnknown), 1u);
 }
 
-TEST_F(ShareStagingTest, UnstagingAsksNoServer) {
+TEST_F(ShareStagingTest, UnstageShareDoesNotContactTheServer) {
   Staged("s");
   Staged("t");
   ASSERT_TRUE(node_->SetServerReachable("fileserver.example", false).ok());
@@ -462,7 +462,7 @@ TEST_F(ShareStagingTest, UnstagingAsksNoServer) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-TEST_F(ShareStagingTest, ALinkIsFoundUnderAnotherNameOfItsDirectory) {
+TEST_F(ShareStagingTest, UnstageShareFindsTheLinkByAnotherNameOfItsDirectory) {
   ASSERT_TRUE(PlantLink(Below("alias"), Below("plugins")).ok());
   Staged(R"(plugins\s)");
   const auto answer = Unstage(R"(alias\s)");
@@ -472,7 +472,7 @@ TEST_F(ShareStagingTest, ALinkIsFoundUnderAnotherNameOfItsDirectory) {
 }
 
 // Another tenant's call keeps the lock while it waits for the server.
-TEST_F(ShareStagingTest, ALinkIsRemovedWithoutTheLockOfItsShare) {
+TEST_F(ShareStagingTest, UnstageShareRemovesTheLinkEvenIfTheShareIsLocked) {
   Staged("s");
   const auto lock = groups::LockShare(locks_, context_, kShare);
   const auto unstaged =
@@ -483,7 +483,7 @@ TEST_F(ShareStagingTest, ALinkIsRemovedWithoutTheLockOfItsShare) {
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
 }
 
-TEST_F(ShareStagingTest, RemovingAMappingTellsOfTheLinksThatNeedIt) {
+TEST_F(ShareStagingTest, RemoveSmbGlobalMappingLogsTheLinksToTheShare) {
   const auto remove = [&] {
     const auto removed = smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare});
     EXPECT_TRUE(removed.ok()) << removed.status();

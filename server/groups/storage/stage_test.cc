@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
+TEST_F(StageTest, StageVolumePreparesAnOfflineReadOnlyRawDisk) {
   // Disk 3 of the default scenario.
   const auto staged = StageDisk(3);
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -26,7 +26,7 @@ TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
   EXPECT_TRUE(WriteAt(Target()).ok());
 }
 
-TEST_F(StageTest, EachStepHasItsTime) {
+TEST_F(StageTest, StageVolumeReportsTheTimeOfEachStep) {
   Delay("win32.SetMountPoint", absl::Milliseconds(200));
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -35,7 +35,7 @@ TEST_F(StageTest, EachStepHasItsTime) {
   EXPECT_GE(staged->step_milliseconds.back(), 190u);
 }
 
-TEST_F(StageTest, StepsAreNotTakenTwice) {
+TEST_F(StageTest, ARepeatedStageVolumeTakesNoStep) {
   const auto first = StageDisk(1);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(WriteAt(Target()).ok());
@@ -47,8 +47,8 @@ TEST_F(StageTest, StepsAreNotTakenTwice) {
   EXPECT_TRUE(Exists(Target() + "\\written"));
 }
 
-// aws-ebs, gcp-pd and vsphere check a staged volume like this.
-TEST_F(StageTest, TheOlderCallsSeeAStagedVolume) {
+// aws-ebs, gcp-pd and vsphere check a staged volume with these calls.
+TEST_F(StageTest, TheOlderCallsFindAStagedVolume) {
   const auto staged = Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
   ASSERT_TRUE(staged.ok()) << staged.status();
   const auto volume = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Target()});
@@ -67,7 +67,7 @@ TEST_F(StageTest, TheOlderCallsSeeAStagedVolume) {
 }
 
 // The drivers make these calls in this order.
-TEST_F(StageTest, AVolumeStagedByTheOlderCallsIsStaged) {
+TEST_F(StageTest, StageVolumeAcceptsAVolumeThatTheOlderCallsStaged) {
   ASSERT_TRUE(Partition(1).ok());
   ASSERT_TRUE(SetOnline(1, true).ok());
   const std::string volume = Volumes(1).at(0);
@@ -86,14 +86,14 @@ TEST_F(StageTest, AVolumeStagedByTheOlderCallsIsStaged) {
   EXPECT_THAT(again->steps, ElementsAre(StorageStep::kBroughtOnline, StorageStep::kMounted));
 }
 
-TEST_F(StageTest, APathWithoutADriveIsTaken) {
+TEST_F(StageTest, StageVolumeAcceptsAPathWithoutADrive) {
   ASSERT_TRUE(StageDisk(1, R"(\var\lib\kubelet\plugins\m)").ok());
   EXPECT_TRUE(Exists(Below(R"(plugins\m)")));
   ASSERT_TRUE(Unstage("/var/lib/kubelet/plugins/m").ok());
   EXPECT_FALSE(Exists(Below(R"(plugins\m)")));
 }
 
-TEST_F(StageTest, ANewVolumeHasTheLabelThatWasAskedFor) {
+TEST_F(StageTest, ANewVolumeGetsTheRequestedLabel) {
   const auto staged = storage_->StageVolume(
       context_, {.disk = {.number = "1"}, .target_path = Target(), .label = "data"});
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -107,7 +107,7 @@ TEST_F(StageTest, ANewVolumeHasTheLabelThatWasAskedFor) {
   EXPECT_EQ(DiskNow(1).partitions.back().volume->label, "data");
 }
 
-TEST_F(StageTest, RefusesAnAllocationUnitBelowTheSectorSizeBeforeTheDiskChanges) {
+TEST_F(StageTest, AnAllocationUnitBelowTheSectorSizeIsRefusedBeforeAnyChange) {
   ChangeDisk(1, [](Disk& disk) { disk.sector_bytes = 4096; });
   const std::string before = Everything();
   StageVolumeRequest request = {
@@ -129,7 +129,7 @@ TEST_F(StageTest, RefusesAnAllocationUnitBelowTheSectorSizeBeforeTheDiskChanges)
   EXPECT_THAT(std::string(formatted.message()), HasSubstr("(43005)")) << formatted;
 }
 
-TEST_F(StageTest, TheVolumeGrowsToItsDisk) {
+TEST_F(StageTest, StageVolumeGrowsTheVolumeToItsDisk) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());
   const auto grown = StageDisk(1);
@@ -139,7 +139,7 @@ TEST_F(StageTest, TheVolumeGrowsToItsDisk) {
   EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
 }
 
-TEST_F(StageTest, GrowthBelow100MiBNeverFails) {
+TEST_F(StageTest, AFailedGrowthBelow100MiBIsNotAnError) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(node_->GrowDisk(1, 10 * kGiB + 50 * kMiB).ok());
   Fail("wmi.Invoke/MSFT_Partition.Resize", 0, 4);
@@ -148,12 +148,12 @@ TEST_F(StageTest, GrowthBelow100MiBNeverFails) {
   EXPECT_THAT(staged->steps, IsEmpty());
 }
 
-TEST_F(StageTest, RespectsAnEntryAtTheTarget) {
+TEST_F(StageTest, StageVolumeRefusesATargetThatIsInUse) {
   // Another volume.
   ASSERT_TRUE(StageDisk(1).ok());
   const absl::Status taken = Refused(2, {.number = "2"});
   EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
-  // A directory with something in it, a file, a link.
+  // A directory with an entry, a file, a link.
   ASSERT_TRUE(Mkdir(Below(R"(full\x)")).ok());
   const absl::Status full = StageDisk(2, Below("full")).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(full)) << full;
@@ -173,8 +173,8 @@ TEST_F(StageTest, RespectsAnEntryAtTheTarget) {
   EXPECT_TRUE(Exists(Below(R"(full\x)")));
 }
 
-// The number may go to another disk before the call has its locks.
-TEST_F(StageTest, TheDiskIsLookedAtAgain) {
+// Another disk may get the number before the call has its locks.
+TEST_F(StageTest, StageVolumeFailsIfTheDiskWasReplacedBeforeTheLock) {
   const std::function<void(Disk&)> changes[] = {
       [](Disk& disk) { disk.serial_number = "vol-of-somebody-else"; },
       [](Disk& disk) { disk.facts.unique_id = "another"; }};
@@ -188,7 +188,7 @@ TEST_F(StageTest, TheDiskIsLookedAtAgain) {
   EXPECT_TRUE(StageDisk(2).ok());
 }
 
-TEST_F(StageTest, AnotherVolumeThatIsMountedMeanwhileStays) {
+TEST_F(StageTest, StageVolumeKeepsAnotherVolumeThatWasMountedDuringTheCall) {
   const std::string first = Volume(1);
   const std::string second = Volume(2);
   ASSERT_TRUE(Mkdir(Target()).ok());
@@ -202,12 +202,12 @@ TEST_F(StageTest, AnotherVolumeThatIsMountedMeanwhileStays) {
 }
 
 // Clearing the flag would remount the volume while it is in use.
-TEST_F(StageTest, AReadOnlyFileSystemThatIsMountedElsewhereIsLeftAsItIs) {
+TEST_F(StageTest, AReadOnlyFileSystemInUseIsNotRemounted) {
   ASSERT_TRUE(StageDisk(1, Below("other")).ok());
   ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });
   ASSERT_TRUE(StageDisk(1).ok());
   EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
-  // A mount at the target is no exception.
+  // A mount at the target does not change this.
   ASSERT_TRUE(StageDisk(1).ok());
   EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
   ASSERT_TRUE(Unmount(Volumes(1).at(0), Below("other")).ok());
@@ -215,7 +215,7 @@ TEST_F(StageTest, AReadOnlyFileSystemThatIsMountedElsewhereIsLeftAsItIs) {
   EXPECT_FALSE(DiskNow(1).partitions.back().mounted_read_only);
 }
 
-TEST_F(StageTest, TheMountOfAVolumeThatIsGoneIsReplaced) {
+TEST_F(StageTest, StageVolumeReplacesTheMountOfADetachedVolume) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(node_->DetachDisk(1).ok());
   const auto staged = Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
@@ -224,8 +224,8 @@ TEST_F(StageTest, TheMountOfAVolumeThatIsGoneIsReplaced) {
               testing::IsSupersetOf({StorageStep::kUnmounted, StorageStep::kMounted}));
 }
 
-// The number may be another disk's by now, with or without a volume.
-TEST_F(StageTest, ADiskNamedByItsNumberReplacesNoMount) {
+// By now another disk may have the number, with or without a volume.
+TEST_F(StageTest, AStaleMountIsNotReplacedIfTheDiskIsNamedByNumber) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(StageDisk(2, Below("second")).ok());
   ASSERT_TRUE(Unstage(Below("second")).ok());
@@ -240,7 +240,7 @@ TEST_F(StageTest, ADiskNamedByItsNumberReplacesNoMount) {
   EXPECT_TRUE(StageDisk(2).ok());
 }
 
-TEST_F(StageTest, ACallThatHasEndedDoesNothingMore) {
+TEST_F(StageTest, AnExpiredCallDoesNothing) {
   const CallContext over = context_.WithTimeout(absl::ZeroDuration());
   const auto calls = node_->CountCalls().wmi_calls;
   EXPECT_TRUE(absl::IsDeadlineExceeded(

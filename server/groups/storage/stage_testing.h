@@ -68,7 +68,7 @@ class StageTest : public groups::StrictDiskTest {
     return machine::simulator::StateToProto(node_->Snapshot()).SerializeAsString();
   }
 
-  // Returns the error of a call that must be refused without a change to the disk.
+  // Returns the error of a call that must be refused and must not change the disk.
   absl::Status Refused(uint32_t number, const DiskSelector& selector) {
     const auto before = DiskNow(number);
     const absl::Status refused = Stage(selector).status();

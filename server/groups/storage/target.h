@@ -24,13 +24,13 @@ namespace csi_proxy::storage {
 absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view field,
                                                            const std::vector<std::string>& texts);
 
-// Returns true if both are the same portal, compared without case.
+// Returns true if both are the same portal, compared case-insensitively.
 bool IsSame(const host::IscsiPortal& a, const host::IscsiPortal& b);
 
 // Returns INVALID_ARGUMENT unless `lun` is a decimal number, or empty if `may_be_empty`.
 absl::Status CheckLun(const std::string& lun, bool may_be_empty);
 
-// Returns true if a disk that a connection shows has the LUN. If Windows does not report the LUN,
+// Returns true if the disk of a connection has the LUN. If Windows does not report the LUN, returns
 // true only for a connection's single disk.
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
             const host::IscsiConnection& connection);
@@ -40,7 +40,7 @@ struct MountedVolume {
   VolumeId volume;
   uint32_t disk;
 };
-// Returns the volume mounted at a path, or nothing if no existing volume is.
+// Returns the existing volume mounted at a path, or nullopt.
 absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
                                                          const CallContext& context,
                                                          const ConfinedPath& path);
@@ -48,20 +48,25 @@ absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
 struct UnusedSessions {
   // True if a session was ended.
   bool ended = false;
-  // The disks whose sessions stay.
+  // The disks of the sessions that were kept.
   std::set<uint32_t> disks_in_use;
-  // True if a session stays because StageTarget may use it.
+  // True if a session was kept because StageTarget may use it.
   bool is_being_staged = false;
 };
-// Ends the target's sessions for which `may_end` returns true and none of whose disks is in use. A
-// disk is in use while a volume of it is mounted anywhere, while another call works on it, or while
-// it is online with a volume, arrived or not, which another call may be about to mount. A session
-// that another StageTarget call may use stays too. Checks each disk under its lock, and holds the
-// locks until the sessions have ended. Returns the error of a session that Windows does not end.
+// Ends the sessions of the target that `may_end` accepts. Keeps a session if another StageTarget
+// call may use it, or if one of its disks is in use:
 //
-// `unstaged` is the disk whose volume the caller has just unmounted. A session that shows it may
-// end although its disks are online with volumes. Another session may be another tenant's: if
-// Windows does not end it, its disks count as in use, and the call does not fail.
+// - a volume of the disk is mounted anywhere,
+// - another call works on the disk, or
+// - the disk is online with a volume, arrived or not, because another call may be about to mount
+//   it.
+//
+// Checks each disk under its lock, and holds the locks until the sessions have ended. Returns the
+// error of a session that Windows does not end.
+//
+// `unstaged` is the disk of the volume that the caller has just unmounted. Its session may end
+// although its disks are online with volumes. Another session may be another tenant's: if Windows
+// does not end it, its disks count as in use, and the call does not fail.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const groups::Deps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,

@@ -1,4 +1,4 @@
-// Kills StageTarget and UnstageTarget at each call of Windows and repeats them, as crash_test.cc
+// Kills StageTarget and UnstageTarget at each call to Windows and repeats them, as crash_test.cc
 // does with StageVolume.
 #include <ostream>
 #include <string>
@@ -70,10 +70,10 @@ NodeState StateAt(const TargetStart& start) {
 }
 
 class TargetCrashTest : public testing::TestWithParam<TargetStart> {};
-TEST_P(TargetCrashTest, StagingKilledAnywhereAndRepeatedEndsTheSame) {
+TEST_P(TargetCrashTest, StageTargetKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), StageAct(GetParam().mpio), UnstageAct);
 }
-TEST_P(TargetCrashTest, UnstagingKilledAnywhereAndRepeatedEndsTheSame) {
+TEST_P(TargetCrashTest, UnstageTargetKilledAtAnyStepAndRepeatedReachesTheSameState) {
   const NodeState state = StateAt(GetParam());
   const auto node = NodeIn(state);
   Process process(node.get());

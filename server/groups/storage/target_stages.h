@@ -1,6 +1,5 @@
-// The StageTarget calls under way. Until such a call has locked its disk, it holds no lock that
-// protects its session. So UnstageTarget and StageTarget check here before they end a session or
-// remove a portal.
+// The StageTarget calls under way. Before such a call has locked its disk, no lock protects its
+// session. So other calls check here before they end a session or remove a portal.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +19,16 @@
 
 namespace csi_proxy::storage {
 
-// Thread-safe. Each call has one entry until it ends, so the limits of a tenant's calls bound the
-// entries. An entry keeps sessions but makes no call fail. A tenant that keeps a session by
+// Thread-safe. Each call has one entry until it ends, so the limits of a tenant's calls limit the
+// entries. An entry keeps sessions but never makes a call fail. A tenant that keeps a session by
 // repeated StageTarget calls could also keep it by mounting the disk. In memory only, so an
-// embedded node does not know the calls of the service.
+// embedded node cannot see the calls of the service.
 class TargetStages {
  public:
-  // The entry of a call. REQUIRES: the TargetStages and what the functions read outlive it.
+  // The entry of a call. REQUIRES: the TargetStages and the functions' data outlive it.
   class Stage {
    public:
-    // Called on any thread with a mutex held. REQUIRES: they do not wait.
+    // Called on any thread with a mutex held. REQUIRES: the functions do not wait.
     using MayUse = std::function<bool(const std::string& iqn, const host::IscsiSession&)>;
     using Names = std::function<bool(const host::IscsiPortal&)>;
 
@@ -42,14 +41,14 @@ class TargetStages {
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
-    // Waits for the end of sessions that the call may use and that were being ended when it began.
+    // Waits until sessions have ended that the call may use and that were ending when it began.
     absl::Status AwaitEnds(const CallContext& context) const {
       while (stages_.IsEnding(*this)) {
         ABSL_RETURN_IF_ERROR(context.SleepFor(absl::Milliseconds(10)));
       }
       return absl::OkStatus();
     }
-    // Runs `change`, which may change what the functions read.
+    // Runs `change`. It may change the data that the functions read.
     void Change(const std::function<void()>& change) {
       const MutexLock lock(stages_.mutex_);
       change();
@@ -69,8 +68,8 @@ class TargetStages {
     bool has_kept_ = false;  // guarded by stages_.mutex_
   };
 
-  // Returns false if a StageTarget call may use the session. Else runs `end`, which ends the
-  // session, and returns true.
+  // Returns false if a StageTarget call may use the session. Otherwise runs `end`, which must end
+  // the session, and returns true.
   bool EndUnlessUsed(const std::string& iqn, const host::IscsiSession& session,
                      const std::function<void()>& end) {
     std::list<Ending> ending = {{iqn, session}};
@@ -90,9 +89,9 @@ class TargetStages {
     return true;
   }
 
-  // Remembers the volume that an UnstageTarget call of `tenant` has unmounted, unless it is empty,
-  // until the sessions have ended: a repeated call finds no mount that would name their disk.
-  // Returns the volume that was remembered for `key`, or "".
+  // Remembers a volume, unless empty, that an UnstageTarget call of `tenant` has unmounted. A
+  // repeated call needs it: without the mount, only the volume leads to the disk of the sessions to
+  // end. Returns the volume remembered for `key`, or "".
   std::string RememberUnstaged(const std::string& tenant, const std::string& key,
                                const std::string& volume) {
     if (!volume.empty()) unstaged_.Set(tenant, key, volume);
@@ -123,7 +122,7 @@ class TargetStages {
   mutable Mutex mutex_;
   std::set<Stage*> stages_ ABSL_GUARDED_BY(mutex_);
   std::list<Ending> endings_ ABSL_GUARDED_BY(mutex_);
-  // Volumes, each for an hour.
+  // Keeps each volume for an hour.
   TenantMemory<std::string, std::string> unstaged_{1024, absl::Hours(1)};
 };
 

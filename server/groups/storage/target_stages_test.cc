@@ -38,7 +38,7 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
     groups::Deps others;
     // Has a short deadline, because StageTarget may hold a lock.
     CallContext context;
-    // Cancels StageTarget, as if its caller had gone.
+    // Cancels StageTarget, as if its caller had left.
     absl::Notification gone = {};
     // True if UnstageTarget has kept a session.
     bool has_kept = false;
@@ -51,16 +51,16 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
       EXPECT_TRUE(unstaged.ok() || absl::IsDeadlineExceeded(unstaged.status()))
           << unstaged.status();
       if (!unstaged.ok() || unstaged->warnings.empty()) return;
-      // A portal whose lock StageTarget holds stays, too.
+      // StageTarget holds a portal's lock, so the portal also stays.
       const auto is_kept = HasSubstr("another call is staging a disk");
       EXPECT_THAT(unstaged->warnings, Each(AnyOf(is_kept, HasSubstr("portal 10.0.0."))));
       has_kept = has_kept || testing::Value(unstaged->warnings, testing::Contains(is_kept));
     }
   };
 
-  // For each call to Windows that StageTarget makes on a node in `state`: runs StageTarget, with
-  // `act` after that call to Windows, and then `judge`. A first round counts the calls, and runs
-  // `act` after each of them if `also_in_all`.
+  // For each call to Windows of a StageTarget on a node in `state`: runs StageTarget, with `act`
+  // after that call to Windows, and then `judge`. A first round counts the calls, and runs `act`
+  // after each of them if `also_in_all`.
   void AtEachCall(const NodeState& state, const std::function<void(Round&)>& act,
                   const std::function<void(Round&, Process&, const Staged&)>& judge,
                   bool also_in_all = false) {
@@ -89,7 +89,7 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
 INSTANTIATE_TEST_SUITE_P(Mpio, TargetStagesTest, testing::Bool());
 
 // The session exists already, or the call opens it.
-TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingStaged) {
+TEST_P(TargetStagesTest, UnstageTargetKeepsASessionThatIsBeingStaged) {
   const NodeState fresh = node_->Snapshot();
   ASSERT_TRUE(Stage(request_).ok());
   ASSERT_TRUE(process_.Unstage().ok());
@@ -109,8 +109,8 @@ TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingStaged) {
   }
 }
 
-// Windows shows the address of the portal, which the request names by DNS.
-TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingOpened) {
+// Windows shows the address of the portal. The request gives its DNS name instead.
+TEST_P(TargetStagesTest, UnstageTargetKeepsASessionThatIsBeingOpened) {
   if (GetParam()) return;
   NodeState state = node_->Snapshot();
   state.iscsi_portals[0].portal.address = "array.example";
@@ -128,7 +128,7 @@ TEST_P(TargetStagesTest, UnstagingTheTargetEndsNoSessionThatIsBeingOpened) {
 }
 
 // The kubelet does not repeat an UnstageTarget that has succeeded.
-TEST_P(TargetStagesTest, ACallWhoseCallerHasGoneEndsTheSessionThatWasKeptForIt) {
+TEST_P(TargetStagesTest, ACancelledStageTargetEndsTheSessionThatUnstageTargetKeptForIt) {
   int ended = 0;
   AtEachCall(
       node_->Snapshot(),
@@ -145,7 +145,7 @@ TEST_P(TargetStagesTest, ACallWhoseCallerHasGoneEndsTheSessionThatWasKeptForIt) 
   EXPECT_GT(ended, 0);
 }
 
-// DisconnectTarget acts as in its first release, whatever is being staged.
+// DisconnectTarget behaves as in its first release, even while a disk is being staged.
 TEST_P(TargetStagesTest, DisconnectTargetEndsASessionThatIsBeingStaged) {
   int ended = 0;
   AtEachCall(
@@ -168,7 +168,7 @@ TEST_P(TargetStagesTest, DisconnectTargetEndsASessionThatIsBeingStaged) {
 }
 
 // UnstageTarget has begun to end the session, or to remove the portal.
-TEST_P(TargetStagesTest, StageTargetSucceedsAfterAnUnstageTargetThatBeganBefore) {
+TEST_P(TargetStagesTest, StageTargetSucceedsDuringAnEarlierUnstageTarget) {
   for (const char* const begun :
        {"wmi.Invoke/MSFT_iSCSITarget.Disconnect", "wmi.Invoke/MSFT_iSCSITargetPortal.Remove"}) {
     SCOPED_TRACE(begun);

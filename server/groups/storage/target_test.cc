@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using enum StorageStep;
 
-TEST_F(TargetTest, StagesFromNothingAndSkipsWhatIsDone) {
+TEST_F(TargetTest, StageTargetDoesAllStepsOnceAndSkipsThemWhenRepeated) {
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);
@@ -34,7 +34,7 @@ TEST_F(TargetTest, StagesFromNothingAndSkipsWhatIsDone) {
   EXPECT_THAT(again->steps, IsEmpty());
 }
 
-TEST_F(TargetTest, TheLunIsTheOneThatIsAskedFor) {
+TEST_F(TargetTest, StageTargetStagesTheRequestedLun) {
   const auto staged = StageLun("1", kTarget);
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 11u);
@@ -44,7 +44,7 @@ TEST_F(TargetTest, TheLunIsTheOneThatIsAskedFor) {
   ExpectFailed(other, absl::StatusCode::kAlreadyExists, "another volume is mounted");
 }
 
-TEST_F(TargetTest, ALunThatDoesNotComeIsNotFound) {
+TEST_F(TargetTest, AMissingLunIsNotFound) {
   ExpectFailed(StageLun("7", kTarget), absl::StatusCode::kNotFound,
                "lun_id: target iqn.2026-01.example:data shows no disk with LUN 7");
   // The call's own deadline applies if it is earlier.
@@ -57,7 +57,7 @@ TEST_F(TargetTest, ALunThatDoesNotComeIsNotFound) {
 }
 
 // The disk arrives while the call waits.
-TEST_F(TargetTest, TheDiskIsAwaited) {
+TEST_F(TargetTest, StageTargetWaitsForTheDisk) {
   NodeState state = node_->Snapshot();
   std::vector<machine::simulator::Disk> disks;
   Change([&](NodeState& now) { std::swap(disks, now.iscsi_portals[0].targets[0].disks); });
@@ -72,7 +72,7 @@ TEST_F(TargetTest, TheDiskIsAwaited) {
   EXPECT_EQ(std::count(staged->steps.begin(), staged->steps.end(), kRescanned), 1);
 }
 
-TEST_F(TargetTest, AnyPortalIsEnoughWithoutMultipath) {
+TEST_F(TargetTest, WithoutMultipathOneReachablePortalIsEnough) {
   StageTargetRequest request = TargetRequest();
   request.portals.push_back("10.0.0.6");
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.5", false).ok());
@@ -83,7 +83,7 @@ TEST_F(TargetTest, AnyPortalIsEnoughWithoutMultipath) {
   ASSERT_EQ(staged->failed_portals.size(), 1u);
   EXPECT_EQ(staged->failed_portals[0].portal, "10.0.0.5");
   EXPECT_THAT(staged->failed_portals[0].message, HasSubstr("Connection failed"));
-  // The first portal is back, but not needed.
+  // The first portal answers again, but is not needed.
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.5", true).ok());
   const auto again = Stage(request);
   ASSERT_TRUE(again.ok()) << again.status();
@@ -91,7 +91,7 @@ TEST_F(TargetTest, AnyPortalIsEnoughWithoutMultipath) {
   EXPECT_FALSE(At(0).connected);
 }
 
-TEST_F(TargetTest, NoPortalAnswers) {
+TEST_F(TargetTest, StageTargetIsUnavailableIfNoPortalAnswers) {
   StageTargetRequest request = TargetRequest();
   request.portals.push_back("10.0.0.6");
   for (const char* address : {"10.0.0.5", "10.0.0.6"}) {
@@ -99,12 +99,12 @@ TEST_F(TargetTest, NoPortalAnswers) {
   }
   ExpectFailed(Stage(request), absl::StatusCode::kUnavailable,
                "portals: registering portal 10.0.0.5:3260");
-  // Registered or not.
+  // A registered portal must also answer.
   Change([](NodeState& state) { state.iscsi_portals[0].registered = true; });
   ExpectFailed(Stage(request), absl::StatusCode::kUnavailable, "asking portal 10.0.0.5:3260");
 }
 
-TEST_F(TargetTest, ReportsAStoppedInitiatorOnceWithTheCommandThatStartsIt) {
+TEST_F(TargetTest, TheErrorForAStoppedInitiatorNamesTheCommandThatStartsIt) {
   Change([](NodeState& state) {
     state.services.emplace_back().name = "MSiSCSI";  // Stopped.
   });
@@ -118,7 +118,7 @@ TEST_F(TargetTest, ReportsAStoppedInitiatorOnceWithTheCommandThatStartsIt) {
   EXPECT_EQ(told.size(), 2u) << refused.status();
 }
 
-TEST_F(TargetTest, ARefusalSaysMoreThanADeadPortal) {
+TEST_F(TargetTest, TheErrorPrefersARefusalOverAnUnreachablePortal) {
   StageTargetRequest request = TargetRequest();
   request.portals.insert(request.portals.begin(), "10.0.0.6");
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.6", false).ok());
@@ -132,12 +132,12 @@ TEST_F(TargetTest, ARefusalSaysMoreThanADeadPortal) {
 }
 
 // The portal was registered before the array created the target.
-TEST_F(TargetTest, ARegisteredPortalIsAskedAnew) {
+TEST_F(TargetTest, StageTargetRefreshesARegisteredPortal) {
   Change([](NodeState& state) { state.iscsi_portals[0].registered = true; });
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->steps.front(), kRefreshedPortal);
-  // A target may be reachable by a portal whose refresh fails.
+  // A target may be reachable by a portal that cannot be refreshed.
   ASSERT_TRUE(Unstage().ok());
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 0x80041001);
   const auto again = Stage(TargetRequest());
@@ -145,7 +145,7 @@ TEST_F(TargetTest, ARegisteredPortalIsAskedAnew) {
   EXPECT_EQ(again->steps.front(), kConnectedTarget);
 }
 
-TEST_F(TargetTest, ASessionThatIsThereBecomesPersistentAndStaysSo) {
+TEST_F(TargetTest, AnExistingSessionIsMadePersistentAndStaysPersistent) {
   StageTargetRequest request = TargetRequest();
   request.persistent = false;
   ASSERT_TRUE(Stage(request).ok());
@@ -158,7 +158,7 @@ TEST_F(TargetTest, ASessionThatIsThereBecomesPersistentAndStaysSo) {
   EXPECT_TRUE(At(0).persistent);
 }
 
-TEST_F(TargetTest, AGrownLunIsGrownIntoWhileItIsStaged) {
+TEST_F(TargetTest, ARepeatedStageTargetGrowsTheVolumeToTheGrownLun) {
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   ASSERT_TRUE(node_->GrowDisk(10, uint64_t{3} << 30).ok());
@@ -178,8 +178,8 @@ TEST_F(TargetTest, APersistentSessionReturnsAfterAReboot) {
   EXPECT_THAT(again->steps, IsEmpty());
 }
 
-// The mount is dead until the call connects the target again.
-TEST_F(TargetTest, AnotherSessionIsOpenedAfterAReboot) {
+// The mount does not work until the call connects the target again.
+TEST_F(TargetTest, StageTargetReopensANonPersistentSessionAfterAReboot) {
   StageTargetRequest request = TargetRequest();
   request.persistent = false;
   const auto staged = Stage(request);
@@ -194,9 +194,8 @@ TEST_F(TargetTest, AnotherSessionIsOpenedAfterAReboot) {
   EXPECT_TRUE(Writes());
 }
 
-// The array removes a staged disk: its mount, whose volume is gone, must not prevent the staging of
-// another disk.
-TEST_F(TargetTest, AStaleMountIsReplaced) {
+// The array removes a staged disk. Its mount, now without a volume, must not prevent staging.
+TEST_F(TargetTest, StageTargetReplacesTheMountOfARemovedDisk) {
   ASSERT_TRUE(StageLun("1", kTarget).ok());
   Change([](NodeState& state) {
     auto& disks = state.iscsi_portals[0].targets[0].disks;
@@ -208,7 +207,7 @@ TEST_F(TargetTest, AStaleMountIsReplaced) {
   EXPECT_TRUE(Writes());
 }
 
-TEST_F(TargetTest, UnstagingEndsTheSessionForGood) {
+TEST_F(TargetTest, UnstageTargetEndsTheSessionAndItDoesNotReturnAfterAReboot) {
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   const auto unstaged = Unstage();
@@ -225,7 +224,7 @@ TEST_F(TargetTest, UnstagingEndsTheSessionForGood) {
   EXPECT_FALSE(At(0).connected);
 }
 
-TEST_F(TargetTest, PortalsGoWhenTheyAreNamedAndNoTargetNeedsThem) {
+TEST_F(TargetTest, UnstageTargetRemovesNamedPortalsThatNoSessionUses) {
   UnstageTargetRequest request = UnstageRequest();
   request.remove_portals = {"10.0.0.5", "10.0.0.6"};
   ASSERT_TRUE(Stage(TargetRequest()).ok());
@@ -243,7 +242,7 @@ TEST_F(TargetTest, PortalsGoWhenTheyAreNamedAndNoTargetNeedsThem) {
   EXPECT_TRUE(node_->Snapshot().iscsi_portals[0].registered);
 }
 
-TEST_F(TargetTest, TheSessionStaysWhileAnotherLunIsMounted) {
+TEST_F(TargetTest, UnstageTargetKeepsTheSessionIfAnotherLunIsMounted) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());
   const auto first = Unstage();
@@ -258,7 +257,7 @@ TEST_F(TargetTest, TheSessionStaysWhileAnotherLunIsMounted) {
   EXPECT_FALSE(At(0).connected);
 }
 
-TEST_F(TargetTest, AnotherLunThanTheMountedOneIsRefused) {
+TEST_F(TargetTest, UnstageTargetRefusesALunThatIsNotTheMountedOne) {
   ASSERT_TRUE(StageLun("1", kTarget).ok());
   const auto refused = Unstage();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
@@ -267,7 +266,7 @@ TEST_F(TargetTest, AnotherLunThanTheMountedOneIsRefused) {
   EXPECT_TRUE(Unstage({.target_path = kTarget, .iqn = kIqn}).ok());
 }
 
-TEST_F(TargetTest, ASessionInUseIsToldAndTheCallCanBeRepeated) {
+TEST_F(TargetTest, AnUnstageTargetThatFailsOnASessionInUseCanBeRepeated) {
   ASSERT_TRUE(Stage(TargetRequest()).ok());
   Fail("wmi.Invoke/MSFT_iSCSITarget.Disconnect", 0xEFFF0040);
   const auto refused = Unstage();
@@ -278,9 +277,9 @@ TEST_F(TargetTest, ASessionInUseIsToldAndTheCallCanBeRepeated) {
   EXPECT_THAT(again->steps, ElementsAre(kDisconnectedTarget));
 }
 
-// Without MPIO Windows keeps the second path's disk offline, because writes by both would destroy
-// the volume.
-TEST_F(TargetTest, SeveralPathsWithoutMpioAreRefused) {
+// Without MPIO Windows keeps the second path's disk offline, because both paths' writes would
+// destroy the volume.
+TEST_F(TargetTest, WithoutMpioSeveralPathsAreRefused) {
   const auto refused = Stage(MultipathRequest());
   ExpectFailed(refused, absl::StatusCode::kFailedPrecondition, "as MPIO does not claim it");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("several, 1, 10,"));
@@ -293,7 +292,7 @@ TEST_F(TargetTest, SeveralPathsWithoutMpioAreRefused) {
   EXPECT_FALSE(At(0).connected || At(1).connected);
 }
 
-TEST_F(MpioTest, EachPortalHasASessionAndTheDiskIsOne) {
+TEST_F(MpioTest, EachPortalHasASessionAndAllShowOneDisk) {
   const auto staged = Stage(MultipathRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);
@@ -308,7 +307,7 @@ TEST_F(MpioTest, EachPortalHasASessionAndTheDiskIsOne) {
   EXPECT_FALSE(At(0).connected || At(0).persistent || At(1).connected || At(1).persistent);
 }
 
-TEST_F(MpioTest, ADeadPortalIsNamedAndConnectedWhenItIsBack) {
+TEST_F(MpioTest, ADeadPortalIsReportedAndConnectedByALaterCall) {
   ASSERT_TRUE(node_->SetServerReachable("10.0.0.6", false).ok());
   const auto staged = Stage(MultipathRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -322,7 +321,7 @@ TEST_F(MpioTest, ADeadPortalIsNamedAndConnectedWhenItIsBack) {
   EXPECT_THAT(again->steps, ElementsAre(kAddedPortal, kConnectedTarget));
 }
 
-TEST_F(TargetTest, RefusesBadFields) {
+TEST_F(TargetTest, StageTargetRefusesInvalidFields) {
   const auto refused = [&](const char* words, auto change) {
     StageTargetRequest request = TargetRequest();
     change(request);

@@ -1,5 +1,4 @@
-// A node and an array whose target two portals offer, for the tests of StageTarget and
-// UnstageTarget.
+// A node and an array with one target at two portals, for tests of StageTarget and UnstageTarget.
 #pragma once
 
 #include <functional>
@@ -105,7 +104,7 @@ class TargetTest : public testing::Test {
     rule.error.code = error;
     ASSERT_TRUE(node_->InjectFault(rule).ok());
   }
-  // Returns true if the volume at a path takes writes.
+  // Returns true if the volume at a path is writable.
   bool Writes(const std::string& path = kTarget) {
     return filesystem::NewFilesystemService(process_.deps)
         ->Mkdir(process_.context, {.path = absl::StrCat(path, "\\written")})

@@ -1,5 +1,5 @@
 // The time that StageTarget spends on portals that do not answer, by the clock of
-// random_nodes_test.cc: sleep takes no time.
+// random_nodes_test.cc: its sleeps do not wait.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 constexpr size_t kPortals = 6;
 
-// Returns a node with MPIO and six portals of the target, one of which answers. Registering any
-// other takes 15 seconds and fails.
+// Returns a node with MPIO and six portals of the target. Only portal `live` answers. Registering
+// another portal takes 15 seconds and fails.
 std::unique_ptr<Machine> NodeWithDeadPortals(size_t live) {
   std::string more;
   for (size_t i = 2; i < kPortals; ++i) {
@@ -46,7 +46,7 @@ StageTargetRequest RequestOfAll(Machine& node, bool multipath) {
   return request;
 }
 
-TEST(TargetTimeTest, DeadPortalsLeaveTimeForTheOneThatAnswers) {
+TEST(TargetTimeTest, UnreachablePortalsLeaveTimeForTheOneThatAnswers) {
   for (const bool multipath : {false, true}) {
     for (size_t live = 0; live < kPortals; ++live) {
       SCOPED_TRACE(absl::StrCat("portal ", live, multipath ? ", multipath" : ""));
@@ -60,7 +60,7 @@ TEST(TargetTimeTest, DeadPortalsLeaveTimeForTheOneThatAnswers) {
   }
 }
 
-TEST(TargetTimeTest, ARepeatBeginsWithThePortalsThatHaveNotFailed) {
+TEST(TargetTimeTest, ARepeatedCallTriesPortalsThatHaveNotFailedFirst) {
   for (const int seconds : {4, 8, 12, 20}) {
     for (const bool multipath : {false, true}) {
       for (size_t live = 0; live < kPortals; ++live) {
@@ -84,7 +84,7 @@ TEST(TargetTimeTest, ARepeatBeginsWithThePortalsThatHaveNotFailed) {
   }
 }
 
-TEST(TargetTimeTest, TheOldestFailureOfATargetIsTriedFirst) {
+TEST(TargetTimeTest, FailedPortalsAreRetriedOldestFailureFirst) {
   FailedPortals failed;
   Peer peers[2];
   peers[0].tenant = "victim";
@@ -95,12 +95,12 @@ TEST(TargetTimeTest, TheOldestFailureOfATargetIsTriedFirst) {
   EXPECT_THAT(failed.Order(other, "IQN.99", {"19", "3", "4", "b"}), ElementsAre(3, 1, 2, 0));
   failed.Forget(other, "iqn.99");
   EXPECT_THAT(failed.Order(other, "iqn.99", {"19", "b"}), ElementsAre(0, 1));
-  // Another tenant's failures and successes change nothing.
+  // Another tenant's failures and successes have no effect.
   failed.Forget(other, "iqn.5");
   EXPECT_THAT(failed.Order(victim, "iqn.5", {"a", "b"}), ElementsAre(1, 0));
 }
 
-TEST(TargetTimeTest, ACallWhoseTimeEndsNamesThePortalsThatItTried) {
+TEST(TargetTimeTest, TheErrorOfALateCallNamesTheTriedPortals) {
   const auto node = NodeWithDeadPortals(1);
   Process process(node.get());
   const absl::Time begin = absl::Now();

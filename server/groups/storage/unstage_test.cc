@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 using UnstageTest = StageTest;
 
-TEST_F(UnstageTest, UnstagesAStagedVolume) {
+TEST_F(UnstageTest, UnstageVolumeFlushesTakesTheDiskOfflineAndUnmounts) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
   const auto unstaged = Unstage();
@@ -32,7 +32,7 @@ TEST_F(UnstageTest, UnstagesAStagedVolume) {
   EXPECT_THAT(again->steps, IsEmpty());
 }
 
-TEST_F(UnstageTest, TheVolumesContentStays) {
+TEST_F(UnstageTest, UnstageVolumeKeepsTheContent) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(WriteAt(Target()).ok());
   ASSERT_TRUE(Unstage().ok());
@@ -40,7 +40,7 @@ TEST_F(UnstageTest, TheVolumesContentStays) {
   EXPECT_TRUE(Exists(Below(R"(elsewhere\written)")));
 }
 
-TEST_F(UnstageTest, TheDiskStaysOnlineWhenAsked) {
+TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineOnRequest) {
   ASSERT_TRUE(StageDisk(1).ok());
   const auto unstaged = Unstage(Target(), true);
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
@@ -49,7 +49,7 @@ TEST_F(UnstageTest, TheDiskStaysOnlineWhenAsked) {
   EXPECT_TRUE(DiskNow(1).online);
 }
 
-TEST_F(UnstageTest, ADiskThatIsMountedElsewhereStaysOnlineUntilTheLastMount) {
+TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineUntilItsLastMountIsRemoved) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(StageDisk(1, Below("other")).ok());
   ASSERT_TRUE(Unstage().ok());
@@ -60,7 +60,7 @@ TEST_F(UnstageTest, ADiskThatIsMountedElsewhereStaysOnlineUntilTheLastMount) {
 }
 
 // The other volume of the disk is mounted elsewhere.
-TEST_F(UnstageTest, ADiskWithAnotherVolumeInUseStaysOnline) {
+TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfAnotherVolumeIsMounted) {
   const std::vector<std::string> volumes = TwoVolumes();
   for (const char* name : {"a", "b"}) ASSERT_TRUE(Mkdir(Below(name)).ok());
   ASSERT_TRUE(Mount(volumes[0], Below("a")).ok());
@@ -70,7 +70,7 @@ TEST_F(UnstageTest, ADiskWithAnotherVolumeInUseStaysOnline) {
 }
 
 // A hidden volume may be in use.
-TEST_F(UnstageTest, ADiskWithAVolumeThatCannotBeSeenStaysOnline) {
+TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfAVolumeIsHidden) {
   const std::vector<std::string> volumes = TwoVolumes();
   ASSERT_TRUE(Mkdir(Target()).ok());
   ASSERT_TRUE(Mount(volumes[0], Target()).ok());
@@ -82,8 +82,8 @@ TEST_F(UnstageTest, ADiskWithAVolumeThatCannotBeSeenStaysOnline) {
                                            StorageStep::kRemovedDirectory));
 }
 
-// The directory may mount another volume before the call has its locks.
-TEST_F(UnstageTest, LooksAtTheTargetAgain) {
+// The directory may be the mount of another volume before the call has its locks.
+TEST_F(UnstageTest, UnstageVolumeChecksTheTargetAgainUnderTheLock) {
   const std::string first = Volume(1);
   const std::string second = Volume(2);
   for (const std::string& path : {Target(), Below("elsewhere")}) ASSERT_TRUE(Mkdir(path).ok());
@@ -100,9 +100,9 @@ TEST_F(UnstageTest, LooksAtTheTargetAgain) {
   EXPECT_FALSE(DiskNow(2).online);
 }
 
-// Windows keeps a disk online that is in use or critical, or whose cluster says so
+// Windows keeps a disk online that is in use or critical, or if its cluster requires it
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
-TEST_F(UnstageTest, ADiskThatWindowsKeepsOnlineIsUnmountedAllTheSame) {
+TEST_F(UnstageTest, UnstageVolumeUnmountsEvenIfWindowsKeepsTheDiskOnline) {
   for (const uint32_t refusal : {6, 41009, 41018}) {
     ASSERT_TRUE(StageDisk(1).ok());
     Fail("wmi.Invoke/MSFT_Disk.Offline", 0, refusal);
@@ -126,7 +126,7 @@ TEST_F(UnstageTest, ADiskThatWindowsKeepsOnlineIsUnmountedAllTheSame) {
 }
 
 // Another call keeps the lock of the disk or of the volume while it waits for Windows.
-TEST_F(UnstageTest, AVolumeIsUnmountedWithoutALockThatAnotherCallKeeps) {
+TEST_F(UnstageTest, UnstageVolumeUnmountsEvenIfTheDiskOrVolumeIsLocked) {
   const std::string other = Below("other");
   for (const bool is_disks : {true, false}) {
     const auto staged = StageDisk(1);
@@ -148,8 +148,8 @@ TEST_F(UnstageTest, AVolumeIsUnmountedWithoutALockThatAnotherCallKeeps) {
   }
 }
 
-TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
-  // A folder of another disk's volume mounts Windows' own volume.
+TEST_F(UnstageTest, UnstageVolumeNeverTakesTheSystemDiskOffline) {
+  // Windows' own volume is mounted at a folder of another disk's volume.
   ASSERT_TRUE(StageDisk(1).ok());
   const std::string inner = Target() + R"(\inner)";
   ASSERT_TRUE(Mkdir(inner).ok());
@@ -164,7 +164,7 @@ TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
   EXPECT_TRUE(DiskNow(0).online);
 }
 
-TEST_F(UnstageTest, APulledDiskIsUnstaged) {
+TEST_F(UnstageTest, UnstageVolumeUnmountsADetachedDisk) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(node_->DetachDisk(1).ok());
   const auto unstaged = Unstage();
@@ -174,7 +174,7 @@ TEST_F(UnstageTest, APulledDiskIsUnstaged) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// aws-ebs, vsphere and gcp-pd unstage volumes like this, whether or not StageVolume staged them.
+// aws-ebs, vsphere and gcp-pd unstage volumes with these calls, even those that StageVolume staged.
 TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
@@ -185,7 +185,7 @@ TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   EXPECT_THAT(Unstage()->steps, IsEmpty());
 }
 
-// Two calls that need the same locks in any order never deadlock.
+// Two calls that need the same locks never deadlock, whatever the order of their requests.
 class StageConcurrencyTest : public UnstageTest {
  protected:
   template <typename... Acts>
@@ -203,7 +203,7 @@ class StageConcurrencyTest : public UnstageTest {
   std::atomic<int> ended_{0};
 };
 
-TEST_F(StageConcurrencyTest, OneDiskAtTwoTargets) {
+TEST_F(StageConcurrencyTest, ConcurrentCallsCanStageOneDiskAtTwoTargets) {
   const auto at = [this](const std::string& target) {
     return [this, target] {
       const auto staged = StageDisk(1, target);
@@ -216,7 +216,7 @@ TEST_F(StageConcurrencyTest, OneDiskAtTwoTargets) {
   EXPECT_EQ(Volumes(1).size(), 1u);
 }
 
-TEST_F(StageConcurrencyTest, TwoDisksAtOneTarget) {
+TEST_F(StageConcurrencyTest, OnlyOneOfTwoDisksIsStagedAtTheSameTarget) {
   std::atomic<int> staged{0};
   const auto of = [&](uint32_t number) {
     return [this, number, &staged] {
@@ -230,7 +230,7 @@ TEST_F(StageConcurrencyTest, TwoDisksAtOneTarget) {
   EXPECT_TRUE(WriteAt(Target()).ok());
 }
 
-TEST_F(StageConcurrencyTest, StagingAndUnstagingAndTheOlderCalls) {
+TEST_F(StageConcurrencyTest, ConcurrentStageUnstageAndOlderCallsEndCleanly) {
   ASSERT_TRUE(StageDisk(1).ok());
   const std::string volume = Volumes(1).at(0);
   AtOnce([this] { (void)StageDisk(1); }, [this] { (void)Unstage(); },

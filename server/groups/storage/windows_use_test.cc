@@ -1,4 +1,4 @@
-// No call touches what Windows uses: see host/windows_use.h and the table in ../README.md.
+// Calls never touch objects that Windows uses: see host/windows_use.h and ../README.md.
 #include <functional>
 #include <string>
 #include <thread>
@@ -20,9 +20,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A node of Azure: Windows and the temporary disk D: on adapter 0
-// (kubernetes-sigs/azuredisk-csi-driver issue 2661), which has room to grow; data disks on adapter
-// 1. Disk 5 is an administrator's, disk 6 starts Windows, and disk 7 is beside it.
+// A node of Azure: Windows and the temporary disk D:, with room to grow, on adapter 0
+// (kubernetes-sigs/azuredisk-csi-driver issue 2661); data disks on adapter 1. Disk 5 is an
+// administrator's, disk 6 starts Windows, and disk 7 is beside it.
 constexpr char kAzure[] = R"(
   disk {
     number: 0 size_bytes: 68719476736 style: GPT serial_number: "os" page83: "page-os"
@@ -94,7 +94,7 @@ class WindowsUseTest : public StageTest {
       }
     });
   }
-  // Mounts a volume as an administrator, not a driver, does.
+  // Mounts a volume as an administrator does, not as a driver does.
   absl::Status MountByHand(const std::string& volume, const std::string& path) {
     return machine::simulator::NewSimulatedOs(node_->core())->SetMountPoint(path + "\\", volume);
   }
@@ -108,7 +108,7 @@ class WindowsUseTest : public StageTest {
   }
 };
 
-TEST_F(WindowsUseTest, TheTemporaryDiskIsNotTakenForADataDiskThatHasYetToCome) {
+TEST_F(WindowsUseTest, TheTemporaryDiskIsNotStagedInPlaceOfALateDataDisk) {
   const std::string before = Everything();
   const absl::Status absent = Stage({.lun_id = "1"}).status();
   EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
@@ -117,9 +117,9 @@ TEST_F(WindowsUseTest, TheTemporaryDiskIsNotTakenForADataDiskThatHasYetToCome) {
   EXPECT_EQ(Everything(), before);
 }
 
-TEST_F(WindowsUseTest, ADataDiskWithTheTemporaryDisksLunIsWaitedFor) {
+TEST_F(WindowsUseTest, StageVolumeWaitsForADataDiskWithTheTemporaryDisksLun) {
   std::thread cloud([&] {
-    // The disk arrives once the call has searched for it and asked for a rescan.
+    // The disk arrives after the call has searched for it and made a rescan.
     const absl::Time end = absl::Now() + absl::Minutes(2);
     while (node_->CountCalls().wmi_calls < 2 && absl::Now() < end) {
       absl::SleepFor(absl::Milliseconds(1));
@@ -133,7 +133,7 @@ TEST_F(WindowsUseTest, ADataDiskWithTheTemporaryDisksLunIsWaitedFor) {
   EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
 }
 
-TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
+TEST_F(WindowsUseTest, ALunWithoutAnAdapterSelectsADataDisk) {
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(node_->AttachDisk(DataDisk(1), 3).ok());
   for (const auto& [lun, number] : {std::pair("0", 2u), std::pair("1", 3u)}) {
@@ -147,9 +147,9 @@ TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
   EXPECT_EQ(again->disk_number, 3u);
 }
 
-// A selector that names the adapter of Windows' disk selects the disks beside it. Disks beside a
-// disk with a letter are never excluded.
-TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
+// A selector with the adapter of Windows' disk selects the disks on that adapter. A letter on a
+// disk never excludes the other disks of its adapter.
+TEST_F(WindowsUseTest, ADiskOnTheSystemDisksAdapterIsFoundOnlyIfTheAdapterIsNamed) {
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
   EXPECT_FALSE(
       storage_->StageVolume(hurried, {.disk = {.lun_id = "7"}, .target_path = Target()}).ok());
@@ -162,7 +162,7 @@ TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
   EXPECT_TRUE(Stage({.lun_id = "3"}, Below("beside")).ok());
 }
 
-TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
+TEST_F(WindowsUseTest, ADiskThatWindowsUsesIsNotStagedByAnyIdentifier) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   const struct {
     uint32_t number;
@@ -212,7 +212,7 @@ TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
 }
 
 // The letter appears between the two checks of the disk.
-TEST_F(WindowsUseTest, ADiskThatComesIntoUseMeanwhileIsRefused) {
+TEST_F(WindowsUseTest, ADiskThatGetsALetterDuringTheCallIsRefused) {
   const auto refused = HeldUp(
       LockTarget(), 2, [this] { return StageDisk(5); },
       [&] { ChangeNumbered(5, [](Disk& d) { d.partitions[0].volume->drive_letter = 'F'; }); });
@@ -220,9 +220,9 @@ TEST_F(WindowsUseTest, ADiskThatComesIntoUseMeanwhileIsRefused) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("disk 5 holds F:"));
 }
 
-// Windows assigns letters to volumes on MBR disks by itself. The repeated call finds all steps done
-// and takes none; the disk stays online when it is unstaged.
-TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
+// Windows assigns letters to new volumes on MBR disks. The repeated call finds all steps done and
+// does not repeat any; the disk stays online when it is unstaged.
+TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsNotChanged) {
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(StageDisk(2).ok());
   ChangeNumbered(2, [](Disk& disk) { disk.partitions.back().volume->drive_letter = 'F'; });
@@ -248,8 +248,8 @@ TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
   ExpectRefused([&] { return StageDisk(0).status(); }, "Windows runs on disk 0");
 }
 
-// A letter does not show before the volume has arrived.
-TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorFormatted) {
+// A volume shows its letter only after it has arrived.
+TEST_F(WindowsUseTest, ADiskThatShowsALetterWhenOnlineIsNeitherGrownNorFormatted) {
   ChangeNumbered(5, [](Disk& disk) {
     disk.online = false;
     disk.partitions[0].volume->drive_letter = 'F';
@@ -273,7 +273,7 @@ TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorForma
   EXPECT_FALSE(Numbered(5).online);
 }
 
-TEST_F(WindowsUseTest, ADiskOfTheNodeIsUnmountedAndStaysOnline) {
+TEST_F(WindowsUseTest, UnstageVolumeKeepsADiskOnlineThatTheNodeUses) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   for (const char* volume : {kTemporary, kAdmins}) {
     ASSERT_TRUE(Mkdir(Target()).ok());
@@ -286,16 +286,16 @@ TEST_F(WindowsUseTest, ADiskOfTheNodeIsUnmountedAndStaysOnline) {
   for (const uint32_t number : {1, 5}) EXPECT_TRUE(Numbered(number).online);
 }
 
-// The volume disappears between the two queries, so it is not in use any more.
-TEST_F(WindowsUseTest, AVolumeThatGoesMeanwhileKeepsNoDiskFromBeingStaged) {
+// The volume disappears between the two queries, so it is no longer in use.
+TEST_F(WindowsUseTest, AVolumeThatVanishesDuringTheCheckDoesNotPreventStaging) {
   Fail("win32.ListMountPoints", 1, win32_error::kFileNotFound);
   const auto staged = StageDisk(5);
   EXPECT_TRUE(staged.ok()) << staged.status();
   EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it struck";
 }
 
-// WMI shows neither volumes nor data partitions of a dynamic disk.
-TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
+// WMI does not show volumes or data partitions of a dynamic disk.
+TEST_F(WindowsUseTest, ADynamicDiskStaysOnlineIfAnotherVolumeIsMounted) {
   Disk disk = DataDisk(0);
   disk.style = PartitionStyle::kGpt;
   const std::pair<const char*, std::string> mounts[] = {
@@ -322,8 +322,8 @@ TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
 }
 
 // Drivers of the older groups may pass any number and volume, except the disks of Windows.
-TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
-  // A volume is never mounted in itself.
+TEST_F(WindowsUseTest, TheOlderCallsDoNotChangeSystemDisks) {
+  // A call never mounts a volume in itself.
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(StageDisk(2).ok());
   const std::string inner = Target() + R"(\inner)";
@@ -356,7 +356,7 @@ TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
 }
 
 // The older calls allow a drive letter on a driver's volume, as upstream does.
-TEST_F(WindowsUseTest, TheOlderCallsTakeADiskWithALetter) {
+TEST_F(WindowsUseTest, TheOlderCallsAcceptADiskWithADriveLetter) {
   ASSERT_TRUE(Mkdir(Target()).ok());
   EXPECT_TRUE(Partition(1).ok());
   EXPECT_TRUE(Mount(kTemporary, Target()).ok());
@@ -367,7 +367,7 @@ TEST_F(WindowsUseTest, TheOlderCallsTakeADiskWithALetter) {
   EXPECT_TRUE(SetOnline(1, true).ok());
 }
 
-// The mount manager names a folder by its real location.
+// The mount manager reports the real path of a folder, without links.
 constexpr char kLinkedRoot[] = R"(
   disk { number: 0 size_bytes: 68719476736 style: GPT partition { size_bytes: 60000000000 volume {
     file_system: "NTFS" drive_letter: "C" file { path: "var" kind: LINK target: "E:\\real" } } } }
@@ -380,7 +380,7 @@ class LinkedRootTest : public WindowsUseTest {
   LinkedRootTest() : WindowsUseTest(kLinkedRoot) {}
 };
 
-TEST_F(LinkedRootTest, AMountBelowAWorkingDirectoryBehindALinkIsADrivers) {
+TEST_F(LinkedRootTest, AMountBelowALinkedWorkingDirectoryBelongsToADriver) {
   const auto staged = StageDisk(2);
   ASSERT_TRUE(staged.ok()) << staged.status();
   ASSERT_TRUE(StageDisk(2, Below("other")).ok());

@@ -64,7 +64,7 @@ class SystemService final : public Service {
     if (request.force) {
       ABSL_ASSIGN_OR_RETURN(const auto dependents,
                             host().ListActiveDependents(context, request.name));
-      // Checks all dependents before it stops the first, so that a refused call stops none.
+      // Checks all dependents before it stops the first, so that a refused call does not stop any.
       for (const std::string& dependent : dependents) {
         ABSL_RETURN_IF_ERROR(CheckAllowed(dependent));
       }

@@ -16,13 +16,13 @@
 
 namespace csi_proxy::storage {
 
-// What happens at the chosen call.
+// The event at the chosen call.
 enum class Death {
   // The process dies before the call: neither this call nor a later one is made.
   kBefore,
   // The process dies after the call: it is made, but its result is lost.
   kBehind,
-  // The process lives and this one call fails.
+  // The process lives; only this call fails.
   kNone,
 };
 

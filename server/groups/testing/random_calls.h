@@ -1,4 +1,4 @@
-// A call of a random sequence, and a process that answers it.
+// A call of a random sequence, and a process that runs it.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ namespace csi_proxy::storage {
 
 inline constexpr char kRoot[] = R"(C:\var\lib\kubelet)";
 
-// Calls of the storage group, calls of the older groups that change disks, and others.
+// Calls of the storage group, calls of the older groups that change disks, and further calls.
 // clang-format off
 enum class Api {
   kStage, kUnstage, kFormat, kSetReadOnly, kPartition, kSetState, kOldFormat, kResize,
   kMount, kUnmount, kFlush, kRescan, kRmdir, kMkdir, kLink, kReads, kEnd,
-  // Of tenants alone.
+  // Calls of tenants only.
   kStageShare = kEnd, kUnstageShare, kMapShare, kUnmapShare, kStageTarget, kUnstageTarget, kConnect,
   kRemoveMount
 };
@@ -44,9 +44,9 @@ struct Call {
   int64_t size = 0;
   // The call's only flag: online, read only, force, overwrite or keep online.
   bool flag = false;
-  // The time after which the caller goes away.
+  // The time after which the caller leaves.
   absl::Duration limit = absl::InfiniteDuration();
-  // The calling tenant; -1 for none.
+  // The calling tenant, or -1.
   int caller = -1;
   std::string remote = {};
   std::string username = {};
@@ -72,15 +72,15 @@ struct Call {
   }
 };
 
-// The locks that calls hold. One thread makes all calls, so that none can wait for another.
+// The locks of the calls. One thread makes all calls, so a call can never wait for another.
 struct HeldLocks {
   std::set<std::string> names;
-  // The longest time that a call held a lock, without the time of others.
+  // The longest time that a call held a lock, without the time of other calls and events.
   absl::Duration longest;
   // The time that other calls and events took while a call ran.
   absl::Duration others_time;
 
-  // Returns the time by a clock that stops while others act.
+  // Returns the time by a clock that stops during other calls and events.
   SteadyTime OwnTime() const { return SteadyTime::Now() - others_time; }
 };
 
@@ -118,8 +118,8 @@ class Meanwhile final : public ProcessLocks {
   HeldLocks& held_;
 };
 
-// A process of the node: the service, or a driver with an embedded node. `life` is told of its
-// calls of the machine.
+// A process of the node: the service, or a driver with an embedded node. Its calls of the machine
+// are reported to `life`.
 struct NodeProcess {
   // Sets the host, the locks and the roots of `deps`; a test may set the other fields.
   NodeProcess(machine::simulator::Machine* node, std::function<void()>* meanwhile,
@@ -226,7 +226,7 @@ struct NodeProcess {
   }
 
   Life life{Death::kNone, 0};
-  // The host's.
+  // The host's machine.
   machine::Os* os;
   HeldLocks own_held;
   ResourceLocks locks;

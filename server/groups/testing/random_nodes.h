@@ -1,4 +1,4 @@
-// Draws nodes at random: Windows' own disks and disks of every kind, in any order, under names that
+// Draws nodes at random: Windows' own disks and disks of every kind, in any order, with names that
 // may collide, on a machine that is strict in some ways. A seed gives the same node everywhere.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace csi_proxy::storage {
 
 namespace proto = ::csi_proxy::simulated;
 
-// Draws the same numbers everywhere; <random>'s distributions differ between libraries.
+// Draws the same numbers on every platform, unlike <random>'s distributions.
 class Random {
  public:
   explicit Random(uint64_t seed) : next_(seed) {}
@@ -87,7 +87,7 @@ class RandomNode {
   }
 
   // Draws a fault: a call of the machine fails, returns too little or too much, goes on after its
-  // caller has gone, or is late or hangs.
+  // caller has left, or is late or hangs.
   proto::Fault Fault(std::string* what) {
     using Names = std::vector<std::string>;
     proto::Fault fault;
@@ -97,8 +97,8 @@ class RandomNode {
       case 5: {
         const Names& all = machine::simulator::Operations();
         fault.set_operation(random_.Of(Names(std::ranges::find(all, "win32.Open"), all.end())));
-        // As in TeardownTest, calls of WMI hang, once or until the fault is lifted, and calls of
-        // Win32, which no deadline ends, are late.
+        // As in TeardownTest, calls of WMI hang, once or until the fault is lifted. Calls of Win32
+        // are late instead, because no deadline ends them.
         const bool is_wmi = absl::StartsWith(fault.operation(), "wmi.");
         if (is_wmi && random_.OneIn(4)) fault.set_operation("wmi.*");
         if (is_wmi && random_.OneIn(2)) fault.set_times(0);
@@ -149,14 +149,14 @@ class RandomNode {
     return behaviour;
   }
 
-  // Draws a disk with names as clouds assign them, which several disks may share.
+  // Draws a disk with names as clouds assign them. Several disks may share such a name.
   proto::Disk NewDisk(uint64_t size_bytes) {
     proto::Disk disk;
     disk.set_size_bytes(size_bytes);
     const uint64_t lun = random_.Below(4);
     const uint64_t adapter = random_.Below(3);
     switch (random_.Below(6)) {
-      case 0:  // as on EC2: the serial number has the namespace's number behind it
+      case 0:  // as on EC2: the serial number ends with the namespace's number
         disk.set_bus_type(proto::BUS_NVME);
         disk.set_serial_number(absl::StrFormat("vol0a%d_0000000%d.", lun, 1 + random_.Below(2)));
         disk.set_location(
@@ -238,7 +238,7 @@ class RandomNode {
       }
     }
     switch (kind) {
-      case 2:  // initialised and nothing else
+      case 2:  // only initialised
         break;
       case 3:
         AddPartition(disk, proto::LINUX, space / kMiB * kMiB);
@@ -248,7 +248,7 @@ class RandomNode {
         AddVolume(disk, space / 2 / kMiB * kMiB, "NTFS");
         disk->mutable_partition(disk->partition_size() - 1)->set_type(proto::LDM_DATA);
         break;
-      case 5:  // partitioned, not formatted, perhaps another file system
+      case 5:  // partitioned, not formatted; maybe another file system
         AddVolume(disk, space / kMiB * kMiB, "");
         if (random_.OneIn(2)) write_foreign((disk->partition_size() > 1 ? 17 : 1) * kMiB + 1080);
         break;
@@ -272,7 +272,7 @@ class RandomNode {
     }
   }
 
-  // Draws the temporary disk with its page file, and a disk that starts Windows if C: is elsewhere.
+  // Draws zero to two more disks of Windows: one with a page file, and one that starts Windows.
   std::vector<proto::Disk> OthersOfWindows() {
     std::vector<proto::Disk> disks;
     if (random_.OneIn(2)) {
@@ -351,7 +351,7 @@ class RandomNode {
   uint64_t volumes_ = 0;
   uint64_t copies_ = 0;
   char next_letter_ = 'D';
-  // The folders of C: at which volumes are mounted.
+  // The folders of C: with a mounted volume.
   std::vector<proto::File> outside_;
 };
 

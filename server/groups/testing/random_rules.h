@@ -1,5 +1,4 @@
-// The rules by which a call may change a node. They read only the state of the machine, nothing of
-// the product.
+// The rules for changes of a node by a call. They read the machine's state, not the product's.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +46,7 @@ inline bool Holds(const Disk& disk, const VolumeId& id) {
   });
 }
 
-// Returns the online disk that holds a volume; null if there is none.
+// Returns the online disk that contains a volume, or null.
 inline const Disk* DiskOf(NodeState& state, const std::string& volume) {
   const auto id = VolumeId::Parse(volume);
   for (const Disk* disk : AllDisks(state)) {
@@ -64,7 +63,7 @@ inline bool IsWindows(const Disk& disk) {
          });
 }
 
-// Returns the folders of C: at which volumes are mounted: the drivers' if `mine`, else the others.
+// Returns the folders of C: with a mounted volume: the drivers' folders if `mine`, else all others.
 inline std::map<std::string, std::string> Mounts(NodeState& state, bool mine) {
   std::map<std::string, std::string> mounts;
   for (const Disk* disk : AllDisks(state)) {
@@ -94,8 +93,8 @@ inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) 
   });
 }
 
-// Returns true if a folder mounts the volume. If `older`, as for the older FormatVolume, ignores
-// the folders that an administrator gave to local-static-provisioner.
+// Returns true if the volume is mounted at a folder. If `older`, as for the older FormatVolume,
+// ignores the folders that an administrator gave to local-static-provisioner.
 inline bool IsMounted(NodeState& state, const VolumeId& id, bool older) {
   std::map<std::string, std::string> mounts = Mounts(state, true);
   if (older) {
@@ -143,8 +142,8 @@ inline proto::Disk Lasting(Disk disk) {
   return machine::simulator::DiskToProto(disk);
 }
 
-// Returns the LUN that the cloud assigned to the disk; empty if there is none. Azure's NVMe disks
-// have it only in their address, plus one.
+// Returns the LUN that the cloud assigned to the disk, or "". Azure's NVMe disks have it, plus one,
+// only in their address.
 inline std::string LunOf(const Disk& disk) {
   const std::string lun = "LUN ";
   const size_t at = disk.location.find(lun);
@@ -225,7 +224,7 @@ inline void AllowGrowth(const VolumeId* id, const Disk& is, Disk* was) {
   }
 }
 
-// Allows a copy that comes online beside the original to get names of its own.
+// Allows a copy that comes online beside the original to get new names.
 inline void AllowOnline(NodeState& state, const Disk& is, Disk* was) {
   const std::vector<Disk*> all = AllDisks(state);
   const bool collides = std::any_of(all.begin(), all.end(), [&](const Disk* other) {
@@ -326,9 +325,8 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
 }
 
 // Allows the changes that Windows may make for a call after its caller has left. `then` is the
-// state in which the call was made, `now` the current one. No product can take the call back, so a
-// letter or an administrator's mount since then does not stop it. But a driver's mount must wait
-// for it.
+// state at the call, `now` the current one. The product cannot recall the call, so newer letters
+// and mounts of an administrator do not forbid these changes. But a driver's mount must wait.
 inline void AllowLate(const Call& call, NodeState& then, NodeState& now, const Disk& is,
                       Disk* was) {
   const Disk* const first = Find(then, was->number);

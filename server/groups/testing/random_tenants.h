@@ -1,24 +1,24 @@
 // Tenants of a random node: two to four drivers, each with its own share, iSCSI target and
-// directory. Their calls concern their own objects, or attack those of the others.
+// directory. Their calls concern their own objects, or attack another tenant's.
 //
-// | rule | holds for every call of the other tenants |
+// | rule | holds for every call of another tenant |
 // |---|---|
 // | links | A tenant's link to a share leads there until that tenant unstages it. |
 // | mappings | A working mapping stays, with its user, while a tenant's link needs it. |
 // | binding | Where mappings are bound to credentials, only these give a caller the share. |
 // | sessions | A target stays connected while a disk of it is mounted, or online with a volume. |
-// | stages | A tenant's StageTarget of its own target keeps its session during others' calls. |
+// | stages | A tenant's StageTarget of its own target keeps its session during other calls. |
 // | logins | A disk is mounted only for a caller that names its portal and asks for its login. |
 // | texts | No answer has a secret, or a name of another tenant that the caller did not use. |
 // | waiting | No lock is held for long while the caller's own portals are slow. |
-// | servers | No server is asked to which no mapping of the node leads. |
+// | servers | Calls access only servers of the node's mappings. |
 // | teardown | Each tenant can unstage all that it staged; no link, mapping or session is left. |
 //
 // Calls may hang or be late, and other programs may hold entries open. A mapping may then be left.
 //
-// SECURITY.md grants some acts to every driver with a pipe, so they are no attack: to remove or
+// SECURITY.md grants some acts to every driver with a pipe, so they are not attacks: to remove or
 // unstage a path below the working directories, to remove the mapping of a share by its name, to
-// link to a mapped share where no credentials are asked for, to change a disk that is not staged.
+// link to a mapped share that does not require credentials, to change a disk that is not staged.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ namespace csi_proxy::storage {
 
 class Tenants {
  public:
-  // The number of the first disk of the tenants' targets; the others follow.
+  // The number of the first disk of the tenants' targets. The other disks have the next numbers.
   static constexpr uint32_t kFirstDisk = 100;
   // A call may wait for one portal under a lock, but not for all of them.
   static constexpr absl::Duration kLongestHold = absl::Seconds(40);
@@ -65,7 +65,7 @@ class Tenants {
       absl::SubstituteAndAppend(&text, kTarget, kNames[i], Portal(i), random_.OneIn(2), Iqn(i),
                                 kFirstDisk + i);
     }
-    // Add many mappings of one server, whose names fill an answer.
+    // Adds many mappings of one server, to fill an answer with their names.
     for (int i = random_.OneIn(8) ? 60 : 0; i > 0; --i) {
       const std::string share = absl::StrCat("l", i, std::string(70, 'l'));
       absl::SubstituteAndAppend(&shares[1], kShare, share);
@@ -77,7 +77,7 @@ class Tenants {
     return text;
   }
 
-  // Creates a link to a server that must not be asked or to a share of any tenant, or seventy
+  // Creates a link to a server that must not be accessed or to a share of any tenant, or seventy
   // nested directories; or swaps a directory, unless a file of `os` prevents that.
   absl::Status Plant(machine::simulator::Machine* node, machine::Os& os) {
     std::string path = Directory(random_.Below(count_));
@@ -92,8 +92,8 @@ class Tenants {
   }
 
   // Exchanges the names of a tenant's directory and its junction, `work` and `away`. The junction
-  // leads out of the roots, or to another tenant; the directory then has a link as that tenant may
-  // have. Fails if `os` has `work` open, because Windows would not rename it.
+  // leads out of the roots, or to another tenant. In the latter case the directory gets a link that
+  // could be that tenant's. Fails if `os` has `work` open, because Windows would not rename it.
   absl::Status Swap(machine::simulator::Machine* node, machine::Os& os) {
     const size_t i = random_.Below(count_);
     const std::string work = Directory(i) + "\\work", away = Directory(i) + "\\away";
@@ -117,7 +117,7 @@ class Tenants {
   // Returns true if the call goes through a directory that Swap() swaps.
   static bool IsSwapped(const Call& call) { return absl::StrContains(call.target, "\\work\\"); }
 
-  // Draws a call of one tenant, on its own objects or on another's.
+  // Draws a call of one tenant, on its own objects or on another tenant's.
   Call Draw() {
     const size_t caller = random_.Below(count_);
     const size_t owner = random_.OneIn(2) ? random_.Below(count_) : caller;
@@ -148,7 +148,7 @@ class Tenants {
       call.remote = absl::StrCat(Directory(owner), "\\pv", random_.Below(2));
       call.target = Directory(caller) + "\\link";
     }
-    // Through the junction, no call may reach what is outside the roots, and RemoveMount nothing.
+    // Through the junction, calls must not reach paths outside the roots, and RemoveMount no path.
     if (call.api != Api::kStageTarget && random_.OneIn(5)) {
       call.target = absl::StrCat(Directory(owner), "\\work\\", random_.OneIn(2) ? "pv0" : "1");
       if (!LeadsOut(owner)) call.api = Api::kRemoveMount, call.remote = Share(Next(owner));
@@ -157,7 +157,7 @@ class Tenants {
     return call;
   }
 
-  // Returns the calls by which the tenants unstage everything, even what calls staged that failed.
+  // Returns the calls by which the tenants unstage everything, also the results of failed calls.
   std::vector<Call> Teardown(NodeState& state) const {
     std::vector<Call> calls;
     for (const auto& [path, share] : LinksToShares(state)) {
@@ -170,12 +170,12 @@ class Tenants {
     return calls;
   }
 
-  // Returns true if Teardown() unstages what is mounted at the path.
+  // Returns true if Teardown() unstages the mount at the path.
   bool HasTried(const std::string& path) const {
     return std::ranges::any_of(tried_, [&](const Call& call) { return call.target == path; });
   }
 
-  // Returns what is left after Teardown(), although it need not be; empty if nothing is.
+  // Returns the objects that are left after Teardown() and should be gone; "" if there are none.
   std::string Left(NodeState& state) const {
     const Links links = LinksToShares(state);
     if (!links.empty()) return "teardown: a link at " + links.begin()->first;
@@ -188,8 +188,8 @@ class Tenants {
     return "";
   }
 
-  // Records the names that a call uses, which later answers to its caller may contain, and the
-  // teardown of what it may stage.
+  // Records the names in a call, because later answers to its caller may contain them, and the
+  // teardown of the objects that the call may stage.
   void Note(const Call& call) {
     absl::StrAppend(&used_[call.caller], absl::AsciiStrToLower(call.Text()));
     if (call.api != Api::kStageTarget) return;
@@ -197,10 +197,10 @@ class Tenants {
     tried_.back().api = Api::kUnstageTarget;
   }
 
-  // Returns the rule that a call has broken, and how; empty if none. `is_calm` is true if only
-  // calls of tenants have happened during the call, none hung and no other program held an entry
-  // open. `begun` is the state before the call; `before` is the state after the last event during
-  // the call, or else equal to `begun`.
+  // Returns the rule that a call has broken, and how, or "". `is_calm` is true if only calls of
+  // tenants ran during the call, none hung and no other program held an entry open. `begun` is the
+  // state before the call; `before` is the state after the last event during the call, or else
+  // `begun`.
   std::string Judge(const Call& call, const absl::Status& status, const std::string& answer,
                     absl::Duration took, bool is_calm, NodeState& begun, NodeState& before,
                     NodeState& after) {
@@ -246,7 +246,7 @@ class Tenants {
       iqn: "$3" chap: ONE_WAY username: "u-$0" secret: "x-$0-secret"
       disk { number: $4 size_bytes: 67108864 bus_type: BUS_ISCSI page83: "d-$0" offline: true
              location: "iSCSI : Adapter 1 : Port 0 : Target 0 : LUN 0" } } })";
-  // Portals that answer late, and a server that must not be asked.
+  // Portals that answer late, and a server that must not be accessed.
   static constexpr char kEvil[] = R"(\\evil\x)";
   static constexpr char kSlow[] = R"(
     fault { operation: "win32.Reach" resource: "\\\\evil\\x" latency_ms: 999999 }
@@ -394,7 +394,7 @@ class Tenants {
         return "";
       }
       case Api::kUnstageTarget:
-        // Another process may have staged a target there after this call had looked.
+        // Another process may have staged a target there after this call's check.
         if (!Mounts(after, true).contains(call.target)) staged_.erase(path);
         return "";
       default:

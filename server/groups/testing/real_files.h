@@ -1,5 +1,5 @@
 // Real directories under the Windows host, for tests on Windows. Wine cannot create links, so links
-// are recorded beside placeholder directories; all else is the file system's own.
+// are recorded beside placeholder directories; otherwise the real file system is used.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class RealFiles {
   virtual absl::Status MakeLink(const std::string& path, const std::string& target) = 0;
   virtual absl::Status WriteFile(const std::string& path, uint64_t size_bytes) = 0;
 
-  // Lists the entries that tests put on C: outside the kubelet's directory, one per line.
+  // Lists the entries of tests on C: outside the kubelet's directory, one per line.
   virtual std::string ListOutside() = 0;
 };
 
@@ -30,7 +30,7 @@ class RealFiles {
 // Creates an empty directory of the kubelet on C:. Returns null unless HaveRealFiles().
 std::unique_ptr<RealFiles> NewRealFiles();
 
-// Returns true if there is a C:.
+// Returns true if the drive C: exists.
 bool HaveRealFiles();
 #else
 inline std::unique_ptr<RealFiles> NewRealFiles() { return nullptr; }

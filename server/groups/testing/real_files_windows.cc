@@ -156,7 +156,7 @@ class WineFiles final : public RealFiles {
   absl::Status MakeLink(const std::string& path, const std::string& target) override {
     ABSL_ASSIGN_OR_RETURN(Bytes data,
                           absl::StartsWith(target, "\\\\") ? ShareLink(target) : DriveLink(target));
-    // Records the link before its placeholder exists, so that no call takes that for a directory.
+    // Records the link before its placeholder exists, so that no call sees a directory there.
     links_.Set(path, std::move(data));
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);

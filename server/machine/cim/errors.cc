@@ -36,8 +36,8 @@ std::string ExtendedMessage(const MethodResult& result) {
   return object->GetStringOr("Message", "").value_or("");
 }
 
-// Returns the text of an error object, beginning with its message. Leaves out ParameterInfo, which
-// repeats the arguments.
+// Returns the text of an error object, beginning with its message. Leaves out ParameterInfo,
+// because it repeats the arguments.
 std::string Describe(const Object& error, uint32_t hresult) {
   std::string text = error.GetStringOr("Message", "").value_or("");
   if (text.empty()) text = error.GetStringOr("Description", "").value_or("");

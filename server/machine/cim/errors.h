@@ -42,8 +42,8 @@ inline constexpr uint32_t kCallRejected = 0x80010001;
 // HresultOf() of the status returns `hresult`.
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
 // Returns HresultStatus() with the text of the error object that WMI left (`__ExtendedStatus`,
-// `MSFT_WmiError`) as the detail. If the object names a Win32 error, that is the status's
-// Win32CodeOf(), and decides its code if the HRESULT is the unspecific WBEM_E_FAILED.
+// `MSFT_WmiError`) as the detail. If the object names a Win32 error, Win32CodeOf() returns it, and
+// it decides the status code if the HRESULT is the unspecific WBEM_E_FAILED.
 absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error);
 std::optional<uint32_t> HresultOf(const absl::Status& status);
 
@@ -56,7 +56,7 @@ bool IsConnectionLost(const absl::Status& status);
 // and each method's page.
 absl::Status StorageStatus(absl::string_view operation, const MethodResult& result);
 
-// Returns the status of a method whose values no page documents (SMB, iSCSI). Reads the value as a
+// Returns the status of a method with undocumented return values (SMB, iSCSI). Reads the value as a
 // Win32 code or an HRESULT.
 absl::Status ReturnValueStatus(absl::string_view operation, const MethodResult& result);
 

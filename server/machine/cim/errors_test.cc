@@ -27,7 +27,7 @@ MethodResult Returning(uint32_t value, Properties out = {}) {
 }
 
 // The message contains the number even of a value that Windows' pages do not list.
-TEST(StorageStatusTest, EveryValueIsNamed) {
+TEST(StorageStatusTest, EveryErrorContainsItsNumber) {
   EXPECT_TRUE(StorageStatus("format", Returning(0)).ok());
   for (uint32_t value = 1; value < 50'000; ++value) {
     const absl::Status status = StorageStatus("format the volume", Returning(value));
@@ -40,7 +40,7 @@ TEST(StorageStatusTest, EveryValueIsNamed) {
   EXPECT_EQ(StorageStatus("format", Returning(0xFFFFFFFF)).code(), kInternal);
 }
 
-TEST(StorageStatusTest, CodesTheProductDecidesByAreExplained) {
+TEST(StorageStatusTest, CodesThatTheProductChecksHaveAnExplanation) {
   for (const uint32_t value :
        {kJobStarted, kSizeNotSupported, kCacheOutOfDate, kAlreadyInitialized, kAccessPathInUse}) {
     EXPECT_NE(StorageStatus("x", Returning(value)).message(),
@@ -51,7 +51,7 @@ TEST(StorageStatusTest, CodesTheProductDecidesByAreExplained) {
 }
 
 // Text, an object with a Message, or nothing of use: never an error of its own.
-TEST(StorageStatusTest, ExtendedStatusIsAddedWhateverItsForm) {
+TEST(StorageStatusTest, ExtendedStatusIsAppendedInEachOfItsForms) {
   const auto message = [](Value extended) {
     return std::string(
         StorageStatus("resize", Returning(41009, {{"ExtendedStatus", std::move(extended)}}))
@@ -74,7 +74,7 @@ TEST(StorageStatusTest, ExtendedStatusIsAddedWhateverItsForm) {
     EXPECT_EQ(message(value), "resize failed: Not on a critical disk (41009)");
 }
 
-TEST(OpaqueStatusTest, ReturnValuesAreWin32CodesOrHresults) {
+TEST(OpaqueStatusTest, ReturnValuesAreReadAsWin32CodesOrHresults) {
   EXPECT_TRUE(ReturnValueStatus("map the share", Returning(0)).ok());
   const absl::Status denied = ReturnValueStatus("map the share", Returning(5));
   EXPECT_EQ(denied.code(), kFailedPrecondition);
@@ -92,7 +92,7 @@ TEST(OpaqueStatusTest, ReturnValuesAreWin32CodesOrHresults) {
       "map failed: Windows error (7): why");
 }
 
-TEST(HresultStatusTest, CodesHaveTheirNameAndStatus) {
+TEST(HresultStatusTest, KnownHresultsHaveTheirNameAndStatusCode) {
   for (const Refusal& row : AllRefusals(Refuser::kHresult)) {
     const absl::Status status = HresultStatus(row.number, "what", "why");
     EXPECT_EQ(status.code(), row.code) << status;
@@ -105,7 +105,7 @@ TEST(HresultStatusTest, CodesHaveTheirNameAndStatus) {
               HasSubstr("`Set-Service -Name Winmgmt -StartupType Automatic`"));
 }
 
-TEST(HresultStatusTest, Win32CodesInHresultsKeepTheirStatusAndCode) {
+TEST(HresultStatusTest, Win32CodesInHresultsKeepTheirCodeAndStatus) {
   const absl::Status denied = HresultStatus(0x80070005, "what", "why");
   EXPECT_EQ(denied.code(), kFailedPrecondition);
   EXPECT_TRUE(HasWin32Code(denied, 5));
@@ -115,7 +115,7 @@ TEST(HresultStatusTest, Win32CodesInHresultsKeepTheirStatusAndCode) {
   EXPECT_EQ(HresultStatus(0x8007000E, "what").code(), kUnavailable);
 }
 
-TEST(HresultStatusTest, OtherCodesAreInternal) {
+TEST(HresultStatusTest, UnknownHresultsAreInternalErrors) {
   for (const uint32_t code : {0x80004005u, 0x80070000u, 0x8004FFFFu, 0u}) {
     EXPECT_EQ(HresultStatus(code, "what").code(), kInternal) << code;
     EXPECT_EQ(HresultOf(HresultStatus(code, "what")), code);
@@ -125,7 +125,7 @@ TEST(HresultStatusTest, OtherCodesAreInternal) {
             "what: iSCSI error (0xEFFF0055, see iscsierr.h)");
 }
 
-TEST(HresultStatusTest, ACodeSurvivesAPrefixAndNothingElseHasOne) {
+TEST(HresultStatusTest, APrefixKeepsTheHresultAndOtherErrorsHaveNone) {
   EXPECT_EQ(HresultOf(Prefixed("outer", HresultStatus(hresult::kNotFound, "inner"))),
             hresult::kNotFound);
   EXPECT_EQ(HresultOf(absl::OkStatus()), std::nullopt);
@@ -137,7 +137,7 @@ Object ErrorObject(Properties properties) {
   return Object("MSFT_WmiError", "", std::move(properties));
 }
 
-TEST(ErrorObjectStatusTest, TheErrorThatTheObjectNamesDecides) {
+TEST(ErrorObjectStatusTest, AnErrorNumberInTheObjectDeterminesTheStatus) {
   const auto id = [](const char* text) {
     return ErrorObject({{"MessageID", Value::String(text)}});
   };
@@ -173,7 +173,7 @@ TEST(ErrorObjectStatusTest, TheErrorThatTheObjectNamesDecides) {
 }
 
 // Connect-IscsiTarget shows such an error: FullyQualifiedErrorId `HRESULT 0xefff0009`.
-TEST(ErrorObjectStatusTest, AnHresultThatTheObjectNamesTakesThePlaceOfTheFailure) {
+TEST(ErrorObjectStatusTest, AnHresultInTheObjectReplacesTheGeneralFailure) {
   const absl::Status status =
       ErrorObjectStatus(hresult::kFailed, "what",
                         ErrorObject({{"MessageID", Value::String("HRESULT 0xefff0009")},
@@ -182,7 +182,7 @@ TEST(ErrorObjectStatusTest, AnHresultThatTheObjectNamesTakesThePlaceOfTheFailure
   EXPECT_THAT(std::string(status.message()), HasSubstr("Authentication Failure."));
 }
 
-TEST(ErrorObjectStatusTest, AnObjectThatNamesNoneLeavesTheHresult) {
+TEST(ErrorObjectStatusTest, AnObjectWithoutAnErrorNumberKeepsTheHresult) {
   const Object objects[] = {
       ErrorObject({}),
       ErrorObject({{"MessageID", Value::String("HRESULT 0x80041001")}}),
@@ -205,7 +205,7 @@ TEST(ErrorObjectStatusTest, AnObjectThatNamesNoneLeavesTheHresult) {
   }
 }
 
-TEST(ErrorObjectStatusTest, AnHresultThatSaysMoreKeepsItsCode) {
+TEST(ErrorObjectStatusTest, ASpecificHresultIsKeptBesideTheObjectsError) {
   const Object object = ErrorObject({{"error_Code", Value::Uint32(53)}});
   const absl::Status denied = ErrorObjectStatus(hresult::kAccessDenied, "what", object);
   EXPECT_EQ(denied.code(), kFailedPrecondition);
@@ -216,7 +216,7 @@ TEST(ErrorObjectStatusTest, AnHresultThatSaysMoreKeepsItsCode) {
   EXPECT_TRUE(HasWin32Code(wrapped, 5));
 }
 
-TEST(ErrorObjectStatusTest, TheObjectsWordsAreTold) {
+TEST(ErrorObjectStatusTest, TheObjectsTextIsPartOfTheError) {
   const absl::Status status =
       ErrorObjectStatus(hresult::kFailed, "what",
                         ErrorObject({{"Message", Value::String("its own words")},
@@ -228,7 +228,7 @@ TEST(ErrorObjectStatusTest, TheObjectsWordsAreTold) {
                                            ", 0x80041001: its own words (Operation ExecMethod)"));
 }
 
-TEST(IsConnectionLostTest, OnlyWhereAnotherConnectionMayHelp) {
+TEST(IsConnectionLostTest, OnlyTransportErrorsCountAsALostConnection) {
   const std::set<uint32_t> lost = {hresult::kShuttingDown,    hresult::kTransportFailure,
                                    hresult::kRpcDisconnected, hresult::kRpcServerUnavailable,
                                    hresult::kRpcCallFailed,   hresult::kRpcCallFailedDne};

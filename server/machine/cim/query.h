@@ -13,11 +13,11 @@ namespace csi_proxy::cim {
 
 // Returns a value in WQL: numbers and booleans unchanged, text in single quotes with a backslash
 // before `\` and both quotes (learn.microsoft.com/windows/win32/wmisdk/where-clause; WQL does not
-// double quotes like SQL), `NULL` for arrays, objects and nulls, which WQL cannot express.
+// double quotes like SQL), `NULL` for arrays, objects and nulls, because WQL cannot express them.
 std::string WqlLiteral(const Value& value);
 
 // Builds `SELECT * FROM class WHERE a = 1 AND b = 'x'`. Selects all properties, because an object
-// with only some may lack its path, without which methods and associations fail.
+// with only some may lack its path, and methods and associations need the path.
 class Query {
  public:
   // Names are not escaped. REQUIRES: class and properties are named by constants.

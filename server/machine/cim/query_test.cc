@@ -119,7 +119,7 @@ TEST(WqlLiteralTest, RandomTextStaysOneLiteral) {
   }
 }
 
-TEST(WqlLiteralTest, EveryType) {
+TEST(WqlLiteralTest, EachTypeHasItsLiteral) {
   EXPECT_EQ(WqlLiteral(Value::Boolean(true)), "TRUE");
   EXPECT_EQ(WqlLiteral(Value::Boolean(false)), "FALSE");
   EXPECT_EQ(WqlLiteral(Value::Unsigned(Type::kUint8, 255)), "255");
@@ -136,7 +136,7 @@ TEST(WqlLiteralTest, EveryType) {
 }
 
 // Compared as characters, even if they are digits; 0, for no drive letter, is none.
-TEST(WqlLiteralTest, Characters) {
+TEST(WqlLiteralTest, CharactersAreQuotedAndNulIsEmpty) {
   EXPECT_EQ(WqlLiteral(Value::Char16(u'D')), "'D'");
   EXPECT_EQ(WqlLiteral(Value::Char16(u'd')), "'d'");
   EXPECT_EQ(WqlLiteral(Value::Char16(u'\'')), R"('\'')");
@@ -145,14 +145,14 @@ TEST(WqlLiteralTest, Characters) {
   EXPECT_EQ(WqlLiteral(Value::Char16(0)), "''");
 }
 
-TEST(WqlLiteralTest, LiteralsWithoutASpelling) {
+TEST(WqlLiteralTest, ValuesWithoutALiteralBecomeNull) {
   EXPECT_EQ(WqlLiteral(Value()), "NULL");
   EXPECT_EQ(WqlLiteral(Value::Null(Type::kUint32)), "NULL");
   EXPECT_EQ(WqlLiteral(Value::Array(Type::kString, {Value::String("x")})), "NULL");
   EXPECT_EQ(WqlLiteral(Value::Embedded(Object())), "NULL");
 }
 
-TEST(QueryTest, Clauses) {
+TEST(QueryTest, ConditionsAreJoinedByAnd) {
   EXPECT_EQ(Query("MSFT_Disk").ToWql(), "SELECT * FROM MSFT_Disk");
   Query query("MSFT_Partition");
   query.Where("DiskNumber", Value::Uint32(1));
@@ -163,7 +163,7 @@ TEST(QueryTest, Clauses) {
             "'{a}'");
 }
 
-TEST(AssociationTest, Clauses) {
+TEST(AssociationTest, AnAssociationNamesClassesAndRoles) {
   constexpr Association kPartitions = {"MSFT_PartitionToVolume", "MSFT_Partition", "Partition",
                                        "Volume"};
   EXPECT_EQ(kPartitions.ToWql(R"(MSFT_Volume.ObjectId="{1}\\\\H:VO:\\\\?\\Volume{a}\\")"),

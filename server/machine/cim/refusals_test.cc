@@ -75,7 +75,7 @@ bool IsOfIscsi(uint32_t number) { return number >> 16 == 0xEFFF; }
 
 // csi-proxyctl has hints for four codes, on fields, paths, the service's load and the caller's
 // time, which no refusal of Windows is about.
-TEST(RefusalsTest, NoneIsBlamedOnTheRequestOrTheCallersTime) {
+TEST(RefusalsTest, NoRefusalOfWindowsHasACodeThatBlamesTheCaller) {
   // CSI_PROXY_REFUSALS_TABLE names a file that gets the table of all refusals.
   const char* const file = std::getenv("CSI_PROXY_REFUSALS_TABLE");
   std::ofstream table(file == nullptr ? "" : file);
@@ -110,7 +110,7 @@ TEST(RefusalsTest, NoneIsBlamedOnTheRequestOrTheCallersTime) {
   }
 }
 
-TEST(RefusalsTest, TheCallerThatKnowsTheOperationHasTheLastWord) {
+TEST(RefusalsTest, TheOutermostOperationReplacesTheAdvice) {
   const absl::Status denied = Win32Status(5, "mapping S: Access is denied (5)");
   EXPECT_EQ(denied.code(), kFailedPrecondition);
   EXPECT_THAT(std::string(denied.message()), EndsWith("can take them away)"));
@@ -127,7 +127,7 @@ TEST(RefusalsTest, TheCallerThatKnowsTheOperationHasTheLastWord) {
 }
 
 // Callers decide by the status codes of these numbers.
-TEST(RefusalsTest, CodesOfNumbers) {
+TEST(RefusalsTest, EachErrorNumberHasItsStatusCode) {
   const struct {
     Refuser refuser;
     uint32_t number;

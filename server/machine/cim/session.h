@@ -30,8 +30,8 @@ constexpr absl::string_view NamespaceName(Namespace space) {
   return "";
 }
 
-// The result of a method that ran, which may have failed: the meaning of `return_value` depends on
-// the class (see errors.h).
+// The result of a method that ran. It may have failed: the meaning of `return_value` depends on the
+// class (see errors.h).
 struct MethodResult {
   uint32_t return_value = 0;
   Object out;
@@ -40,8 +40,8 @@ struct MethodResult {
 // The in parameters of a method. A parameter that is left out has its default value.
 using Arguments = Properties;
 
-// A connection to the WMI of this machine, which survives WMI's restarts. Thread-safe. Each call is
-// a round trip to WMI and yields its worker slot for that time. REQUIRES: the caller holds no mutex
+// A connection to the WMI of this machine. It survives WMI's restarts. Thread-safe. Each call is a
+// round trip to WMI and yields its worker slot for that time. REQUIRES: the caller holds no mutex
 // (see YieldSlot). A call fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends,
 // although WMI may finish the operation; with INVALID_ARGUMENT for text that contains a NUL, is not
 // UTF-8 or is too long; and with an HresultStatus() otherwise.

@@ -44,19 +44,19 @@ absl::string_view TypeName(Type type);
 bool IsSigned(Type type);
 // Returns true for uint8 to uint64 and for char16.
 bool IsUnsigned(Type type);
-// Returns true for string, datetime and reference, which are stored as text.
+// Returns true for string, datetime and reference. They are stored as text.
 bool IsText(Type type);
 
 class Object;
 
-// A value of a CIM type, an array of such values, null, or the error with which WMI's value was
-// refused. Immutable. Compares by content. Text may be a secret, so its memory is wiped.
+// A value of a CIM type, an array of such values, null, or the error for a value of WMI that cannot
+// be read. Immutable. Compares by content. Text may be a secret, so its memory is wiped.
 class Value {
  public:
-  // Makes a null, which equals a null of any type.
+  // Makes a null. Nulls of all types are equal.
   Value() = default;
   static Value Null(Type type, bool is_array = false) { return Value(type, is_array, {}); }
-  // Makes a value that nobody can read, because `why`, an error such as `is a VARIANT of type 7`.
+  // Makes a value that cannot be read, because `why`, an error such as `is a VARIANT of type 7`.
   static Value Unreadable(absl::Status why) { return Value(Type::kString, false, std::move(why)); }
 
   static Value Boolean(bool value) { return Value(Type::kBoolean, false, value); }
@@ -83,7 +83,7 @@ class Value {
   bool is_array() const { return is_array_; }
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
 
-  // Returns the error of an unreadable value; OK for all others.
+  // Returns the error of an unreadable value, or OK.
   absl::Status status() const {
     const auto* const why = std::get_if<absl::Status>(&data_);
     return why == nullptr ? absl::OkStatus() : *why;
@@ -117,7 +117,7 @@ class Value {
   Data data_;
 };
 
-// Compares names of classes, properties, methods and parameters, which CIM does without case.
+// Compares names of classes, properties, methods and parameters ignoring case, as CIM does.
 struct NameLess {
   using is_transparent = void;
   bool operator()(absl::string_view a, absl::string_view b) const;

@@ -21,7 +21,7 @@ constexpr Type kTypes[] = {Type::kSint16, Type::kSint32,   Type::kReal32,    Typ
                            Type::kUint8,  Type::kUint16,   Type::kUint32,    Type::kSint64,
                            Type::kUint64, Type::kDatetime, Type::kReference, Type::kChar16};
 
-TEST(TypeTest, NamesAreDistinctAndKindsDoNotOverlap) {
+TEST(TypeTest, TypeNamesAreDistinctAndKindsDoNotOverlap) {
   std::set<std::string> names;
   int integers = 0;
   for (const Type type : kTypes) {
@@ -35,7 +35,7 @@ TEST(TypeTest, NamesAreDistinctAndKindsDoNotOverlap) {
   EXPECT_EQ(TypeName(static_cast<Type>(99)), "unknown type");
 }
 
-TEST(ValueTest, IntegersInRangeAreReadAsEither) {
+TEST(ValueTest, IntegersInRangeAreReadAsSignedOrUnsigned) {
   EXPECT_EQ(Value::Uint32(7).AsUint64().value(), 7u);
   EXPECT_EQ(Value::Uint32(7).AsSint64().value(), 7);
   EXPECT_EQ(Value::Signed(Type::kSint32, 7).AsUint32().value(), 7u);
@@ -64,7 +64,7 @@ std::vector<Value> OneOfEachKind() {
           Value::Null(Type::kUint32)};
 }
 
-TEST(ValueTest, NoKindIsReadAsAnother) {
+TEST(ValueTest, NoKindOfValueIsReadAsAnother) {
   for (const Value& value : OneOfEachKind()) {
     const int readable = value.AsBoolean().ok() + value.AsUint64().ok() + value.AsReal().ok() +
                          value.AsText().ok() + value.AsArray().ok() + value.AsObject().ok();
@@ -73,14 +73,14 @@ TEST(ValueTest, NoKindIsReadAsAnother) {
   }
 }
 
-TEST(ValueTest, ErrorsNameBothKinds) {
+TEST(ValueTest, ErrorsNameTheActualAndTheWantedKind) {
   EXPECT_EQ(Value::String("secret").AsBoolean().status().message(), "is string, not boolean");
   EXPECT_EQ(Value::Null(Type::kUint32).AsUint64().status().message(),
             "is null, not an unsigned number");
   EXPECT_EQ(Value::Array(Type::kUint32, {}).AsText().status().message(), "is uint32[], not text");
 }
 
-TEST(ValueTest, EqualityIsOfContent) {
+TEST(ValueTest, ValuesWithTheSameTypeAndContentAreEqual) {
   const std::vector<Value> kinds = OneOfEachKind();
   for (size_t i = 0; i < kinds.size(); ++i) {
     for (size_t j = 0; j < kinds.size(); ++j) EXPECT_EQ(kinds[i] == kinds[j], i == j);
@@ -97,7 +97,7 @@ TEST(ValueTest, EqualityIsOfContent) {
 
 // A Value wipes its text, which may be a password. Reads the memory of a text that is short enough
 // to lie in the object itself.
-TEST(ValueTest, TextIsWiped) {
+TEST(ValueTest, AValueWipesItsText) {
   alignas(Value) char memory[sizeof(Value)];
   const std::function<void(Value*)> ends[] = {
       [](Value* value) { value->~Value(); }, [](Value* value) { *value = Value(); },
@@ -112,7 +112,7 @@ TEST(ValueTest, TextIsWiped) {
   }
 }
 
-TEST(ValueTest, DebugString) {
+TEST(ValueTest, DebugStringShowsTypeAndContent) {
   EXPECT_EQ(Value().DebugString(), "string null");
   EXPECT_EQ(Value::Uint32(7).DebugString(), "uint32 7");
   EXPECT_EQ(Value::Signed(Type::kSint8, -7).DebugString(), "sint8 -7");
@@ -124,7 +124,7 @@ TEST(ValueTest, DebugString) {
   EXPECT_EQ(Value::Embedded(Object("X", "", {})).DebugString(), "object instance of X");
 }
 
-TEST(NameLessTest, NamesHaveNoCase) {
+TEST(NameLessTest, NamesAreComparedIgnoringCase) {
   const NameLess less;
   EXPECT_FALSE(less("ObjectId", "OBJECTID"));
   EXPECT_FALSE(less("OBJECTID", "ObjectId"));
@@ -146,7 +146,7 @@ class ObjectTest : public ::testing::Test {
                         {"Location", Value::Null(Type::kString)}}};
 };
 
-TEST_F(ObjectTest, PropertiesAreReadWhateverTheCaseOfTheName) {
+TEST_F(ObjectTest, PropertiesAreFoundInAnyCaseOfTheName) {
   EXPECT_EQ(object_.GetUint32("number").value(), 7u);
   EXPECT_EQ(object_.GetUint64("SIZE").value(), uint64_t{1} << 40);
   EXPECT_EQ(object_.GetString("Path").value(), "p");
@@ -156,7 +156,7 @@ TEST_F(ObjectTest, PropertiesAreReadWhateverTheCaseOfTheName) {
   EXPECT_FALSE(object_.Has("Nope"));
 }
 
-TEST_F(ObjectTest, ErrorsNameClassAndProperty) {
+TEST_F(ObjectTest, ErrorsNameTheClassAndTheProperty) {
   EXPECT_EQ(object_.GetString("Nope").status(),
             absl::InternalError("MSFT_Disk has no property Nope"));
   EXPECT_EQ(object_.GetString("Location").status(),
@@ -174,7 +174,7 @@ TEST_F(ObjectTest, ErrorsNameClassAndProperty) {
   }
 }
 
-TEST_F(ObjectTest, AFallbackIsForNullAlone) {
+TEST_F(ObjectTest, TheDefaultReplacesOnlyNull) {
   EXPECT_EQ(object_.GetStringOr("Location", "none").value(), "none");
   EXPECT_EQ(object_.GetStringOr("Path", "none").value(), "p");
   EXPECT_EQ(object_.GetUint32Or("Number", 9).value(), 7u);

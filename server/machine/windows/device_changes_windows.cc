@@ -17,7 +17,7 @@ constexpr GUID kInterfaces[] = {
     {0x53F5630D, 0xB6BF, 0x11D0, {0x94, 0xF2, 0x00, 0xA0, 0xC9, 0x1E, 0xFB, 0x8B}},
 };
 
-// CM_NOTIFY_FILTER, which MinGW's headers lack
+// CM_NOTIFY_FILTER; MinGW's headers lack it
 // (learn.microsoft.com/windows/win32/api/cfgmgr32/ns-cfgmgr32-cm_notify_filter).
 struct NotifyFilter {
   DWORD size = sizeof(NotifyFilter);
@@ -39,7 +39,7 @@ using RegisterFunction = DWORD(WINAPI*)(NotifyFilter*, void* context, Callback,
                                         void** registration);
 using UnregisterFunction = DWORD(WINAPI*)(void* registration);
 
-// Finds a function of Windows 8 and later, which Wine lacks before 9.
+// Finds a function of Windows 8 and later. Wine before 9 lacks it.
 FARPROC Find(const char* name) {
   static const HMODULE module =
       LoadLibraryExW(L"cfgmgr32.dll", nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);

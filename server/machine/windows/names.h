@@ -9,13 +9,13 @@
 
 namespace csi_proxy::machine {
 
-// Returns the UTF-16 name of one entry. NTFS allows half a surrogate pair, which is three bytes
-// here (WTF-8), because every entry must be deletable; all else is UTF-8. Returns
+// Returns the UTF-16 name of one entry. The input is UTF-8, except that half a surrogate pair is
+// three bytes (WTF-8): NTFS allows it in names, and every entry must be deletable. Returns
 // ERROR_INVALID_NAME if the name is empty, `.`, `..`, longer than 255 units or not in this
 // encoding, or if it contains a separator, a NUL or a colon.
 absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name);
 
-// Reverses EntryNameToUtf16(), for any units.
+// The inverse of EntryNameToUtf16(). Accepts any units, including unpaired surrogates.
 std::string EntryNameFromUtf16(std::u16string_view name);
 
 // Returns an absolute path in the form that Windows does not interpret or limit: `\\?\C:\a`,

@@ -11,7 +11,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-TEST(NamesTest, EntriesComeThroughUnchanged) {
+TEST(NamesTest, EntryNamesSurviveARoundTrip) {
   const std::u16string names[] = {u"a",
                                   u"A file, with spaces.txt",
                                   u"...",
@@ -38,7 +38,7 @@ TEST(NamesTest, EntriesComeThroughUnchanged) {
   EXPECT_EQ(EntryNameFromUtf16(u"\xD83D"), "\xED\xA0\xBD");
 }
 
-TEST(NamesTest, EveryEntryHasOneSpelling) {
+TEST(NamesTest, EachEntryNameHasExactlyOneEncoding) {
   std::mt19937 random(1);
   // Mostly surrogates, so that halves often meet.
   const auto unit = [&] {
@@ -64,7 +64,7 @@ TEST(NamesTest, EveryEntryHasOneSpelling) {
   }
 }
 
-TEST(NamesTest, RefusesTextThatNamesNoEntry) {
+TEST(NamesTest, InvalidEntryNamesAreRefused) {
   const std::string names[] = {"",
                                ".",
                                "..",
@@ -92,7 +92,7 @@ TEST(NamesTest, RefusesTextThatNamesNoEntry) {
   }
 }
 
-TEST(NamesTest, VerbatimPaths) {
+TEST(NamesTest, VerbatimPathAddsThePrefixForDrivesAndServers) {
   EXPECT_EQ(VerbatimPath(R"(C:\a\..\b.)"), R"(\\?\C:\a\..\b.)");
   EXPECT_EQ(VerbatimPath(R"(\\host\share\a)"), R"(\\?\UNC\host\share\a)");
   EXPECT_EQ(VerbatimPath(R"(\\.\pipe\a)"), R"(\\?\UNC\.\pipe\a)") << "a server, not a device";

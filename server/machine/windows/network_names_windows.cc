@@ -14,7 +14,7 @@
 namespace csi_proxy::machine {
 namespace {
 
-// The names of the computer, and those of the machine itself if the computer is a cluster's node
+// The names of the computer and, if the computer is a cluster's node, of the machine itself
 // (learn.microsoft.com/windows/win32/api/sysinfoapi/ne-sysinfoapi-computer_name_format).
 constexpr COMPUTER_NAME_FORMAT kFormats[] = {
     ComputerNameNetBIOS,

@@ -22,11 +22,11 @@ namespace {
 // The NTSTATUS of an open that succeeded before the holder of an oplock gave it up.
 constexpr NTSTATUS kOplockBreakInProgress = 0x108;
 
-// mingw-w64 lacks this member for Windows 10, and numbers those after it wrongly
+// mingw-w64 lacks this member for Windows 10, and numbers the members after it wrongly
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
-// A class and a structure that winternl.h lacks; they are those of wdm.h and ntifs.h
+// A class and a structure of wdm.h and ntifs.h, because winternl.h lacks them
 // (learn.microsoft.com/windows-hardware/drivers/ddi/wdm/ne-wdm-_file_information_class).
 constexpr auto kProcessIdsUsingFile = static_cast<FILE_INFORMATION_CLASS>(47);
 struct ProcessIdsUsingFile {

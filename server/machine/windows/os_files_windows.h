@@ -1,5 +1,5 @@
 // Files by NT's own calls, because only these open an entry relative to its directory's handle.
-// Must be included by *_windows.cc files and their tests only.
+// Only *_windows.cc files and their tests may include it.
 #pragma once
 
 #include "server/platform/win32.h"
@@ -66,7 +66,7 @@ constexpr OpenRequest RootRequest() {
   return request;
 }
 
-// Removes an entry's name when our handle closes, even if others have it open or it is read-only
+// Removes an entry's name when our handle closes, even if more handles are open or it is read-only
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |

@@ -15,7 +15,7 @@ using testing::IsSupersetOf;
 using testing::UnorderedElementsAre;
 using testing::UnorderedElementsAreArray;
 
-TEST_F(FilesTest, TellsTheKindOfAnEntry) {
+TEST_F(FilesTest, GetAttributesReturnsTheKindOfAnEntry) {
   MakeFile("file");
   MakeDirectory("directory");
   for (const Access access : {Access::kRead, Access::kDelete, Access::kWriteAttributes}) {
@@ -34,7 +34,7 @@ TEST_F(FilesTest, TellsTheKindOfAnEntry) {
   EXPECT_EQ(Code(file->List()), ERROR_INVALID_PARAMETER);
 }
 
-TEST_F(FilesTest, OpensRoots) {
+TEST_F(FilesTest, OpenRootOpensDrivesAndVolumes) {
   const auto by_drive = os_->OpenRoot("C:\\");
   ASSERT_TRUE(by_drive.ok()) << by_drive.status();
   EXPECT_TRUE((*by_drive)->GetAttributes()->is_directory);
@@ -58,7 +58,7 @@ TEST_F(FilesTest, OpensRoots) {
   }
 }
 
-TEST_F(FilesTest, MakesDirectories) {
+TEST_F(FilesTest, CreateDirectoryFailsIfTheEntryExists) {
   const auto made = at().CreateDirectory("a");
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_TRUE((*made)->GetAttributes()->is_directory);
@@ -71,7 +71,7 @@ TEST_F(FilesTest, MakesDirectories) {
   }
 }
 
-TEST_F(FilesTest, ListsEveryNameEveryTime) {
+TEST_F(FilesTest, ListReturnsEveryNameOnEachCall) {
   EXPECT_THAT(Names(), IsEmpty());
   std::vector<std::string> names;
   // More than fit into one answer.
@@ -84,7 +84,7 @@ TEST_F(FilesTest, ListsEveryNameEveryTime) {
   }
 }
 
-TEST_F(FilesTest, ListsSomeAtATimeWithTheirKinds) {
+TEST_F(FilesTest, ListNextReturnsEntriesInBatchesWithTheirKinds) {
   MakeFile("file");
   for (int i = 0; i < 1000; ++i) MakeDirectory(absl::StrCat("entry-", i, std::string(60, '-')));
   size_t files = 0, directories = 0, rounds = 0;
@@ -108,7 +108,7 @@ TEST_F(FilesTest, ListsSomeAtATimeWithTheirKinds) {
   EXPECT_THAT(*(*at().Open("bare", Access::kPeek))->ListNext(true), IsEmpty());
 }
 
-TEST_F(FilesTest, OpensAnEntryFurtherDown) {
+TEST_F(FilesTest, OpenBelowOpensANestedEntry) {
   MakeDirectory("a");
   ASSERT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   MakeFile("a\\b\\file");
@@ -129,7 +129,7 @@ TEST_F(FilesTest, OpensAnEntryFurtherDown) {
   EXPECT_EQ(Code(at().OpenBelow(deep, Access::kPeek)), ERROR_FILENAME_EXCED_RANGE);
 }
 
-TEST_F(FilesTest, APeekKeepsNobodyFromDeleting) {
+TEST_F(FilesTest, APeekDoesNotPreventDeletion) {
   MakeDirectory("directory");
   const auto peeking = at().Open("directory", Access::kPeek);
   ASSERT_TRUE(peeking.ok()) << peeking.status();
@@ -139,7 +139,7 @@ TEST_F(FilesTest, APeekKeepsNobodyFromDeleting) {
   EXPECT_EQ(DeleteEntry("other"), ERROR_SHARING_VIOLATION);
 }
 
-TEST_F(FilesTest, Deletes) {
+TEST_F(FilesTest, DeleteRemovesFilesAndEmptyDirectories) {
   MakeFile("file");
   MakeDirectory("directory");
   EXPECT_EQ(DeleteEntry("file"), 0);
@@ -153,7 +153,7 @@ TEST_F(FilesTest, Deletes) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
-TEST_F(FilesTest, DeletesReadOnlyEntries) {
+TEST_F(FilesTest, DeleteRemovesReadOnlyEntries) {
   MakeFile("file");
   MakeDirectory("directory");
   constexpr DWORD kReadOnly = FILE_ATTRIBUTE_READONLY | FILE_ATTRIBUTE_HIDDEN;
@@ -173,7 +173,7 @@ TEST_F(FilesTest, DeletesReadOnlyEntries) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-TEST_F(FilesTest, CountsDeletionsByTheOlderCall) {
+TEST_F(FilesTest, DeletionsByTheOlderCallCountAsAFallback) {
   MakeFile("other");
   win32::UniqueHandle other;
   ASSERT_EQ(Other("other", AccessMask(Access::kDelete), kShare, &other), 0u);
@@ -188,7 +188,7 @@ TEST_F(FilesTest, CountsDeletionsByTheOlderCall) {
   EXPECT_EQ(FallbackCount(Fallback::kPlainDeletion) - before, is_known ? 0u : 1u);
 }
 
-TEST_F(FilesTest, LeavesAnEntryItCannotDeleteAsItWas) {
+TEST_F(FilesTest, AFailedDeletionKeepsTheEntrysAttributes) {
   MakeDirectory("a");
   ASSERT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   ASSERT_TRUE(SetFileAttributesW(Path("a").c_str(), FILE_ATTRIBUTE_HIDDEN));
@@ -206,7 +206,7 @@ TEST_F(FilesTest, LeavesAnEntryItCannotDeleteAsItWas) {
   EXPECT_EQ(GetFileAttributesW(Path("file").c_str()), attributes);
 }
 
-TEST_F(FilesTest, PathsOfAnyLength) {
+TEST_F(FilesTest, EntriesOfAnyDepthCanBeCreatedAndOpened) {
   const std::string name(200, 'n');
   std::vector<std::unique_ptr<File>> chain;
   for (int depth = 0; depth < 10; ++depth) {
@@ -223,7 +223,7 @@ TEST_F(FilesTest, PathsOfAnyLength) {
   // The fixture deletes them.
 }
 
-TEST_F(FilesTest, NamesOfEveryKind) {
+TEST_F(FilesTest, EntriesWithUnusualNamesCanBeCreatedAndOpened) {
   const std::vector<std::string> names = {
       "größe", "体积",     "\U0001F4BE",       "Мега Ω",       "a..b",
       "...a",  " leading", "{}[]()&^%$#@!~`'", "$RECYCLE.BIN", std::string(255, 'x')};
@@ -238,7 +238,7 @@ TEST_F(FilesTest, NamesOfEveryKind) {
   }
 }
 
-TEST_F(FilesTest, ANameIsNeverAPath) {
+TEST_F(FilesTest, NamesThatArePathsAreRefused) {
   MakeDirectory("a");
   ASSERT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   MakeFile("file");
@@ -278,7 +278,7 @@ TEST_F(FilesTest, ANameIsNeverAPath) {
   EXPECT_THAT(Names(), UnorderedElementsAre("a", "file"));
 }
 
-TEST_F(FilesTest, NobodyElseRenamesOrDeletesAHeldEntry) {
+TEST_F(FilesTest, AnOpenEntryCannotBeRenamedOrDeletedByAnotherHandle) {
   MakeFile("file");
   MakeDirectory("directory");
   for (const Access access : {Access::kRead, Access::kDelete, Access::kWriteAttributes}) {
@@ -299,7 +299,7 @@ TEST_F(FilesTest, NobodyElseRenamesOrDeletesAHeldEntry) {
   EXPECT_TRUE(RemoveDirectoryW(Path("directory").c_str()));
 }
 
-TEST_F(FilesTest, ReadersAndWritersGoOn) {
+TEST_F(FilesTest, AnOpenEntryCanStillBeReadAndWritten) {
   MakeFile("file");
   constexpr DWORD kAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
   win32::UniqueHandle other;
@@ -322,7 +322,7 @@ TEST_F(FilesTest, ReadersAndWritersGoOn) {
   EXPECT_EQ(Code(at().Open("file", Access::kRead)), 0);
 }
 
-TEST_F(FilesTest, APlainEntryIsNoReparsePoint) {
+TEST_F(FilesTest, APlainEntryHasNoReparsePoint) {
   MakeFile("file");
   MakeDirectory("directory");
   for (const char* name : {"file", "directory"}) {
@@ -331,7 +331,7 @@ TEST_F(FilesTest, APlainEntryIsNoReparsePoint) {
   }
 }
 
-TEST_F(FilesTest, MakesLinks) {
+TEST_F(FilesTest, WriteReparsePointMakesASymbolicLink) {
   // A symbolic link with a target relative to its directory, `a`, and the same print name
   // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_reparse_data_buffer).
   const Bytes link = {0x0C, 0, 0, 0xA0, 16, 0, 0, 0, 0,   0, 2,   0,
@@ -358,7 +358,7 @@ TEST_F(FilesTest, MakesLinks) {
   EXPECT_NE(Code(made->Open("b", Access::kRead)), 0) << "never followed";
 }
 
-TEST_F(FilesTest, HandlesAreClosed) {
+TEST_F(FilesTest, NoHandleLeaks) {
   MakeFile("file");
   MakeDirectory("directory");
   const auto use = [&] {

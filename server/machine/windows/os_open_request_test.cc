@@ -7,7 +7,7 @@
 namespace csi_proxy::machine {
 namespace {
 
-TEST(OpenRequestTest, IsExactlyTheDocumentedCall) {
+TEST(OpenRequestTest, EachAccessUsesTheDocumentedFlags) {
   const OpenRequest read = EntryRequest(Access::kRead);
   // SYNCHRONIZE | FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY
   EXPECT_EQ(read.access, 0x00100081u);
@@ -57,7 +57,7 @@ TEST(OpenRequestTest, IsExactlyTheDocumentedCall) {
   EXPECT_EQ(kDeleteFlags, 0x13u);
 }
 
-TEST(OpenErrorTest, AnEntryThatIsBeingDeletedIsNotDenied) {
+TEST(OpenErrorTest, ADeletePendingEntryHasItsOwnError) {
   // STATUS_DELETE_PENDING, STATUS_ACCESS_DENIED, STATUS_SHARING_VIOLATION
   EXPECT_EQ(OpenError(static_cast<NTSTATUS>(0xC0000056)), ERROR_DELETE_PENDING);
   EXPECT_EQ(OpenError(static_cast<NTSTATUS>(0xC0000022)), ERROR_ACCESS_DENIED);

@@ -156,7 +156,7 @@ class WindowsOs final : public Os {
   }
 
   absl::Status Flush(const std::string& volume) override {
-    // Flushing needs the device, whose name has no trailing backslash, and the right to write
+    // Flushing needs the right to write and the device. Its name has no trailing backslash
     // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers).
     ABSL_ASSIGN_OR_RETURN(const auto device,
                           OpenDevice(std::string(absl::StripSuffix(volume, "\\")), GENERIC_WRITE));
@@ -216,7 +216,7 @@ class WindowsOs final : public Os {
     DWORD needed = 0;
     DWORD count = 0;
     // Repeats the call, because more services may start between two calls. Windows lists the
-    // services in the order in which to stop them
+    // services in the order for stopping them
     // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw).
     while (!EnumDependentServicesW(service.get(), SERVICE_ACTIVE,
                                    reinterpret_cast<ENUM_SERVICE_STATUSW*>(buffer.data()),

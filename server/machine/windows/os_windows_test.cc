@@ -35,7 +35,7 @@ class OsTest : public testing::Test {
   const std::unique_ptr<Os> os_ = NewOs();
 };
 
-TEST_F(OsTest, SetsUpTheProcess) {
+TEST_F(OsTest, NewOsSetsErrorModeAndPrivileges) {
   SetErrorMode(0);
   NewOs();
   EXPECT_EQ(GetErrorMode(), UINT{SEM_FAILCRITICALERRORS});
@@ -55,7 +55,7 @@ TEST_F(OsTest, SetsUpTheProcess) {
   }
 }
 
-TEST_F(OsTest, Volumes) {
+TEST_F(OsTest, VolumesAreListedAndFoundByTheirDrive) {
   const auto volume = os_->GetVolumeOfDrive('C');
   ASSERT_TRUE(volume.ok()) << volume.status();
   EXPECT_EQ(*os_->GetVolumeOfDrive('c'), *volume);
@@ -79,7 +79,7 @@ TEST_F(OsTest, Volumes) {
   EXPECT_GT(Code(os_->Flush(kNoVolume)), 0);
 }
 
-TEST_F(OsTest, FlushesTheVolumeItself) {
+TEST_F(OsTest, FlushFlushesTheVolume) {
   const absl::Status flushed = os_->Flush(*os_->GetVolumeOfDrive('C'));
   if (IsWine()) {
     // Wine opens the volume by either name, but can flush files only.
@@ -89,7 +89,7 @@ TEST_F(OsTest, FlushesTheVolumeItself) {
   }
 }
 
-TEST_F(OsTest, MountPoints) {
+TEST_F(OsTest, MountPointCallsFailForMissingDirectoriesAndInvalidNames) {
   const std::string volume = *os_->GetVolumeOfDrive('C');
   // Wine has no mount points.
   const int64_t expected = IsWine() ? ERROR_CALL_NOT_IMPLEMENTED : ERROR_FILE_NOT_FOUND;
@@ -100,7 +100,7 @@ TEST_F(OsTest, MountPoints) {
   EXPECT_EQ(Code(os_->DeleteMountPoint("C:\\windows\0a"s)), ERROR_INVALID_NAME);
 }
 
-TEST_F(OsTest, ListsMountPoints) {
+TEST_F(OsTest, ListMountPointsReturnsTheDriveOfAVolume) {
   const auto points = os_->ListMountPoints(*os_->GetVolumeOfDrive('C'));
   ASSERT_TRUE(points.ok()) << points.status();
   EXPECT_THAT(*points, Contains("C:\\"));
@@ -108,7 +108,7 @@ TEST_F(OsTest, ListsMountPoints) {
   EXPECT_EQ(Code(os_->ListMountPoints("a\0b"s)), ERROR_INVALID_NAME);
 }
 
-TEST_F(OsTest, ReadsFromAPlaceToTheEnd) {
+TEST_F(OsTest, ReadReturnsBytesFromAnOffsetUpToTheEnd) {
   // Reads a file, because opening a disk needs rights that the test may lack.
   const std::string path = R"(C:\windows\Temp\csi_proxy_os_windows_test)";
   {
@@ -126,7 +126,7 @@ TEST_F(OsTest, ReadsFromAPlaceToTheEnd) {
   EXPECT_EQ(Code(os_->Read(path, 0, 512)), ERROR_FILE_NOT_FOUND);
 }
 
-TEST_F(OsTest, ReachesPathsAsTheyAre) {
+TEST_F(OsTest, ReachDoesNotNormalisePaths) {
   EXPECT_EQ(Code(os_->Reach("C:\\windows")), 0);
   EXPECT_EQ(Code(os_->Reach("C:\\absent")), ERROR_FILE_NOT_FOUND);
   EXPECT_EQ(Code(os_->Reach("C:\\absent\\a")), ERROR_PATH_NOT_FOUND);
@@ -136,7 +136,7 @@ TEST_F(OsTest, ReachesPathsAsTheyAre) {
   EXPECT_GT(Code(os_->Reach(R"(\\csi-proxy.invalid\share\a)")), 0);
 }
 
-TEST_F(OsTest, SendsControlCodes) {
+TEST_F(OsTest, ControlReturnsTheDevicesAnswer) {
   const std::string device = "\\\\.\\MountPointManager";
   // A zero MOUNTMGR_MOUNT_POINT selects all mount points
   // (learn.microsoft.com/windows-hardware/drivers/ddi/mountmgr/ni-mountmgr-ioctl_mountmgr_query_points).
@@ -155,7 +155,7 @@ TEST_F(OsTest, SendsControlCodes) {
   EXPECT_NE(Code(os_->Control(device, DeviceAccess::kNone, 0, {}, 0)), 0);
 }
 
-TEST_F(OsTest, OpensDevices) {
+TEST_F(OsTest, ControlOpensDevicesWithTheGivenAccess) {
   for (const DeviceAccess access : {DeviceAccess::kNone, DeviceAccess::kRead}) {
     EXPECT_EQ(Code(os_->Control("\\\\.\\C:", access, IOCTL_STORAGE_GET_DEVICE_NUMBER, {},
                                 sizeof(STORAGE_DEVICE_NUMBER))),
@@ -170,7 +170,7 @@ TEST_F(OsTest, OpensDevices) {
   EXPECT_EQ(Code(os_->Control("\\\\.\\C:\0a"s, DeviceAccess::kNone, 0, {}, 0)), ERROR_INVALID_NAME);
 }
 
-TEST_F(OsTest, TellsOfServices) {
+TEST_F(OsTest, GetServiceReturnsStateAndStartType) {
   const auto running = os_->GetService(kRunningService);
   ASSERT_TRUE(running.ok()) << running.status();
   EXPECT_THAT(running->display_name, HasSubstr("Plug and Play"));
@@ -182,7 +182,7 @@ TEST_F(OsTest, TellsOfServices) {
   EXPECT_THAT(*os_->ListActiveDependents(kIdleService), IsEmpty());
 }
 
-TEST_F(OsTest, StartsAndStopsServices) {
+TEST_F(OsTest, ServicesCanBeStartedAndStopped) {
   ASSERT_EQ(os_->GetService(kIdleService)->state, ServiceState::kStopped);
   EXPECT_EQ(os_->GetService(kIdleService)->start_type, ServiceStartType::kManual);
   EXPECT_EQ(Code(os_->StopService(kIdleService)), ERROR_SERVICE_NOT_ACTIVE);
@@ -193,7 +193,7 @@ TEST_F(OsTest, StartsAndStopsServices) {
   Await(kIdleService, ServiceState::kStopped);
 }
 
-TEST_F(OsTest, ServicesThatAreNot) {
+TEST_F(OsTest, CallsForAMissingServiceFail) {
   for (const std::string& name : {"csi-proxy-absent"s, "Plug and Play Service"s}) {
     EXPECT_EQ(Code(os_->GetService(name)), ERROR_SERVICE_DOES_NOT_EXIST) << name;
     EXPECT_EQ(Code(os_->ListActiveDependents(name)), ERROR_SERVICE_DOES_NOT_EXIST) << name;
@@ -208,13 +208,13 @@ TEST_F(OsTest, ServicesThatAreNot) {
 }
 
 // Wine 8 reports no device changes.
-TEST_F(OsTest, WaitsForADeviceAsLongAsItMay) {
+TEST_F(OsTest, AwaitDeviceChangeReturnsAfterItsTimeout) {
   const uint64_t seen = os_->DeviceChanges();
   os_->AwaitDeviceChange(seen, absl::Milliseconds(5));
   EXPECT_EQ(os_->DeviceChanges(), seen);
 }
 
-TEST(DeviceChangesTest, ADeviceThatComesEndsTheWait) {
+TEST(DeviceChangesTest, AnArrivingDeviceEndsTheWait) {
   DeviceChanges changes;
   const uint64_t seen = changes.Count();
   std::thread windows([&] { changes.Announce(); });
@@ -225,7 +225,7 @@ TEST(DeviceChangesTest, ADeviceThatComesEndsTheWait) {
   changes.Await(seen, absl::Hours(1));
 }
 
-TEST_F(OsTest, ReadsTheSmbiosTable) {
+TEST_F(OsTest, GetSmbiosTableReturnsAWholeTable) {
   const auto table = os_->GetSmbiosTable();
   ASSERT_TRUE(table.ok()) << table.status();
   // RawSMBIOSData: four bytes, then the length of the rest
@@ -234,7 +234,7 @@ TEST_F(OsTest, ReadsTheSmbiosTable) {
   EXPECT_EQ(table->size() - 8, (*table)[4] | (*table)[5] << 8 | (*table)[6] << 16);
 }
 
-TEST_F(OsTest, KnowsTheNodesNamesAndAddresses) {
+TEST_F(OsTest, GetNetworkNamesReturnsNamesAndAddresses) {
   const auto found = os_->GetNetworkNames();
   ASSERT_TRUE(found.ok()) << found.status();
   wchar_t name[MAX_COMPUTERNAME_LENGTH + 1];
@@ -244,7 +244,7 @@ TEST_F(OsTest, KnowsTheNodesNamesAndAddresses) {
   EXPECT_THAT(found->addresses, testing::Contains(Bytes{127, 0, 0, 1}));
 }
 
-TEST_F(OsTest, HandlesAreClosed) {
+TEST_F(OsTest, NoHandleLeaks) {
   const auto use = [&] {
     EXPECT_EQ(Code(os_->ListVolumes()), 0);
     EXPECT_EQ(Code(os_->GetVolumeOfDrive('C')), 0);

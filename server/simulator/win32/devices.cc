@@ -134,7 +134,7 @@ Answer GetLength(const Request& request) {
 
 Answer UpdateDriveSize(const Request& request) {
   UpdateSize(*request.device.disk);
-  return Bytes(24);  // DISK_GEOMETRY, which the product does not read
+  return Bytes(24);  // DISK_GEOMETRY; the product does not read it
 }
 
 // GPT_BASIC_DATA_ATTRIBUTE_READ_ONLY
@@ -217,7 +217,7 @@ Answer ExtendVolume(const Request& request) {
   return Bytes();
 }
 
-// Asks the file system, which a handle without access rights does not reach
+// Asks the file system. A handle without access rights does not reach it
 // (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
 Answer IsVolumeDirty(const Request& request) {
   if (request.access == DeviceAccess::kNone) {
@@ -274,8 +274,8 @@ constexpr ControlCode kControlCodes[] = {
     {machine::control::kGetVolumeDiskExtents, false, true, GetVolumeDiskExtents},
 };
 
-// Returns true if a handle with this access may send the code, which contains the access that it
-// needs (learn.microsoft.com/windows-hardware/drivers/kernel/defining-i-o-control-codes).
+// Returns true if a handle with this access may send the code. The code contains the necessary
+// access (learn.microsoft.com/windows-hardware/drivers/kernel/defining-i-o-control-codes).
 bool MaySend(DeviceAccess access, uint32_t code) {
   const uint32_t required = (code >> 14) & 3;
   switch (access) {

@@ -23,7 +23,7 @@ namespace csi_proxy::machine::simulator {
 // Converts an error to a Win32Status(), regardless of the simulation's status code.
 inline absl::Status AsWin32(const absl::Status& status) {
   if (status.ok()) return status;
-  // A fault may set only a status code, which becomes Windows' general error.
+  // A fault may set only a status code. It becomes Windows' general error.
   return Win32Status(Win32CodeOf(status).value_or(win32_error::kGeneralFailure), status.message());
 }
 template <typename T>
@@ -54,8 +54,8 @@ class Gate {
   Core* core_;
 };
 
-// Implements Os::Control(). Disks accept the codes of layouts.h that ask a disk, volumes those that
-// ask a volume or the disk below; any other fails with ERROR_INVALID_FUNCTION. A disk is
+// Implements Os::Control(). Disks accept the disk codes of layouts.h; volumes accept its codes for
+// a volume or the disk below. Any other code fails with ERROR_INVALID_FUNCTION. A disk is
 // `\\.\PhysicalDriveN` or DevicePath(N).
 absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string& device,
                                              machine::DeviceAccess access, uint32_t code,
@@ -66,10 +66,10 @@ absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string
 absl::StatusOr<machine::Bytes> ReadDevice(NodeState& state, const std::string& device,
                                           uint64_t offset, size_t size);
 
-// Opens the root directory `C:\` or `\\?\Volume{guid}\`. An open file always stands for the entry
-// that was opened. After an actor whom OpenEntries does not bind (the node's administrator, a
-// format) removes the entry, each method fails with ERROR_ACCESS_DENIED, as on a deleted file;
-// after the volume is gone, with ERROR_NOT_READY.
+// Opens the root directory `C:\` or `\\?\Volume{guid}\`. A File always refers to the entry that it
+// was opened for. If the node's administrator or a format removes the entry (neither respects
+// OpenEntries), every method fails with ERROR_ACCESS_DENIED, as on a deleted file; if the volume
+// goes away, with ERROR_NOT_READY.
 absl::StatusOr<std::unique_ptr<machine::File>> OpenRootDirectory(
     const Gate& gate, const std::shared_ptr<OpenEntries>& open, const std::string& root);
 

@@ -353,7 +353,7 @@ class FileDouble final : public File {
   bool deleted_it_ = false;
   // The last name that ListNext() returned, by FoldName().
   std::string listed_;
-  // The path by which the file was opened; names the file as long as it is open.
+  // The file was opened by this path. It names the file as long as the file is open.
   const std::string path_;
 };
 

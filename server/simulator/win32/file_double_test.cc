@@ -27,7 +27,7 @@ class FileDoubleTest : public Win32Test {
   static Bytes Symlink(const std::string& target) { return *machine::MakeSymlink(Path(target)); }
 };
 
-TEST_F(FileDoubleTest, ANameIsOneComponent) {
+TEST_F(FileDoubleTest, ANameMustBeOnePathComponent) {
   const std::unique_ptr<File> directory = TestDirectory();
   for (const std::string& name :
        {std::string(), std::string("."), std::string(".."), std::string("a\\b"), std::string("a/b"),
@@ -41,7 +41,7 @@ TEST_F(FileDoubleTest, ANameIsOneComponent) {
   EXPECT_THAT(directory->CreateDirectory(std::string(255, 'a')), IsOk());
 }
 
-TEST_F(FileDoubleTest, NobodyDeletesWhatIsOpen) {
+TEST_F(FileDoubleTest, AnOpenEntryCannotBeDeletedByAnotherHandle) {
   const std::unique_ptr<File> directory = TestDirectory();
   { OpenedFile made = directory->CreateDirectory("a"); }
   for (const Access first : {Access::kRead, Access::kWriteAttributes, Access::kDelete}) {
@@ -88,7 +88,7 @@ TEST_F(FileDoubleTest, NothingIsDeletedFromAWriteProtectedDisk) {
               FailsWithWin32(win32_error::kWriteProtect));
 }
 
-TEST_F(FileDoubleTest, RefusesReparsePoints) {
+TEST_F(FileDoubleTest, InvalidReparsePointsAreRefused) {
   const Bytes data = Symlink("C:\\k");
   ASSERT_THAT(node_->WriteFile("C:\\t\\full\\file", 5, false), IsOk());
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\empty"), IsOk());
@@ -127,7 +127,7 @@ TEST_F(FileDoubleTest, RefusesReparsePoints) {
 }
 
 // A file whose entry is removed in spite of OpenEntries must never show another entry.
-TEST_F(FileDoubleTest, AFileIsNeverAnotherEntry) {
+TEST_F(FileDoubleTest, AFileWhoseEntryWasReplacedFails) {
   const std::string volume = NewVolume(1);
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("a"); }
   OpenedFile file = Open(volume, {"a"}, Access::kDelete);
@@ -173,7 +173,7 @@ class SharingTest : public Win32Test {
 // Tests each row of the table of
 // learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819, both
 // ways.
-TEST(ConflictTest, EachSideMustShareWhatTheOtherAsksFor) {
+TEST(ConflictTest, EachOpenMustShareTheAccessOfTheOtherOpen) {
   const struct {
     uint32_t access;
     uint32_t share;
@@ -195,7 +195,7 @@ TEST(ConflictTest, EachSideMustShareWhatTheOtherAsksFor) {
   }
 }
 
-TEST_F(SharingTest, OtherProcessesCountAsOurOwnHandlesDo) {
+TEST_F(SharingTest, OpensOfOtherProcessesConflictLikeOurOwn) {
   Other(right::kReadData, kAll);
   for (const Access access : {Access::kRead, Access::kWriteAttributes}) {
     EXPECT_THAT(OpenA(access), IsOk());
@@ -212,7 +212,7 @@ TEST_F(SharingTest, OtherProcessesCountAsOurOwnHandlesDo) {
   EXPECT_THAT(OpenA(Access::kDelete), IsOk());
 }
 
-TEST_F(SharingTest, MountCallsWantTheDirectoryForThemselves) {
+TEST_F(SharingTest, MountCallsFailIfTheDirectoryIsOpen) {
   const std::string volume = NewVolume(1);
   const std::string path = "C:\\t\\a\\";
   for (const Access access : {Access::kRead, Access::kWriteAttributes, Access::kDelete}) {
@@ -227,7 +227,7 @@ TEST_F(SharingTest, MountCallsWantTheDirectoryForThemselves) {
   EXPECT_THAT(os_->DeleteMountPoint(path), IsOk());
 }
 
-TEST_F(SharingTest, MountCallsMayShareReadingAndWriting) {
+TEST_F(SharingTest, MountCallsCanBeConfiguredToShareReadingAndWriting) {
   Change([](NodeState& state) { state.behaviour.mount_calls_share = true; });
   const std::string volume = NewVolume(1);
   const std::string path = "C:\\t\\a\\";
@@ -241,7 +241,7 @@ TEST_F(SharingTest, MountCallsMayShareReadingAndWriting) {
   EXPECT_THAT(os_->DeleteMountPoint(path), FailsWithWin32(win32_error::kSharingViolation));
 }
 
-TEST_F(SharingTest, WhoOnlyPeeksIsInNobodysWay) {
+TEST_F(SharingTest, APeekConflictsWithNoOtherOpen) {
   OpenedFile peeking = OpenA(Access::kPeek);
   ASSERT_THAT(peeking, IsOk());
   OpenedFile deleting = OpenA(Access::kDelete);
@@ -254,7 +254,7 @@ TEST_F(SharingTest, WhoOnlyPeeksIsInNobodysWay) {
 // learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex:
 // "the link is removed from the visible namespace as soon as the POSIX delete handle has been
 // closed".
-TEST_F(SharingTest, ThePosixWayANameGoesWithTheHandleThatDeletedIt) {
+TEST_F(SharingTest, PosixDeletionRemovesTheNameWhenTheDeletingHandleCloses) {
   Other(right::kReadData, kAll);
   OpenedFile file = OpenA(Access::kDelete);
   ASSERT_THAT((*file)->Delete(), IsOk());
@@ -266,7 +266,7 @@ TEST_F(SharingTest, ThePosixWayANameGoesWithTheHandleThatDeletedIt) {
   EXPECT_THAT((*Open("C:\\", {"t"}))->CreateDirectory("a"), IsOk());
 }
 
-TEST_F(SharingTest, ThePlainWayANameStaysUntilTheLastHandleCloses) {
+TEST_F(SharingTest, PlainDeletionRemovesTheNameWhenTheLastHandleCloses) {
   Change([](NodeState& state) { state.behaviour.plain_deletion = true; });
   Other(right::kReadData, kAll);
   { ASSERT_THAT((*OpenA(Access::kDelete))->Delete(), IsOk()); }
@@ -280,7 +280,7 @@ TEST_F(SharingTest, ThePlainWayANameStaysUntilTheLastHandleCloses) {
   EXPECT_THAT((*parent)->Delete(), IsOk());
 }
 
-TEST_F(SharingTest, ADeletedEntryMayBeCalledDenied) {
+TEST_F(SharingTest, OpeningADeletedEntryCanBeConfiguredToBeDenied) {
   Change([](NodeState& state) { state.behaviour.delete_pending_is_denied = true; });
   OpenedFile file = OpenA(Access::kDelete);
   ASSERT_THAT((*file)->Delete(), IsOk());

@@ -1,4 +1,4 @@
-// Encodes what layouts.h and reparse_point.h parse. Must be linked by doubles and tests only.
+// Encodes what layouts.h and reparse_point.h parse. Only doubles and tests may link it.
 #pragma once
 
 #include <array>
@@ -68,7 +68,7 @@ Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents);
 // The sectors that an ExtendVolumeRequest() names. INVALID_ARGUMENT if it is too short.
 absl::StatusOr<uint64_t> ParseExtendVolume(const Bytes& request);
 
-// Returns the RawSMBIOSData of a machine with this serial number, "" for none: BIOS information,
+// Returns the RawSMBIOSData of a machine with this serial number (may be ""): BIOS information,
 // system information, end of table.
 Bytes MakeSmbiosTable(absl::string_view serial_number);
 
@@ -80,7 +80,7 @@ struct PropertyQuery {
 // Returns INVALID_ARGUMENT if the request is too short: Windows' ERROR_INVALID_PARAMETER.
 absl::StatusOr<PropertyQuery> ParsePropertyQuery(const Bytes& request);
 
-// A SET_DISK_ATTRIBUTES: the new attributes, and a mask of those to change.
+// A SET_DISK_ATTRIBUTES: the new attributes, and a mask of the attributes to change.
 struct DiskAttributesChange {
   bool persist = false;
   DiskAttributes attributes;

@@ -1,7 +1,7 @@
 // Keeps the open entries of a node's trees, with the access and sharing of each open.
 //
-// Every open is checked both ways against every other: its access against the others' sharing, and
-// their access against its sharing
+// Every open is checked against every other open of the entry, both ways: the access of each
+// against the sharing of the other
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819). A
 // deleted entry cannot be opened any more. Its name goes when the handle that deleted it closes
 // (FILE_DISPOSITION_POSIX_SEMANTICS) or, on file systems without that, when the last one closes
@@ -26,13 +26,13 @@
 
 namespace csi_proxy::machine::simulator {
 
-// The access that an open asks for, and the access that it shares with others.
+// The access of an open, and the access that it shares with other opens.
 struct OpenMode {
   uint32_t access = 0;
   uint32_t share = 0;
 };
 
-// Returns the mode in which the product opens entries for `access`.
+// Returns the mode of the product's opens for `access`.
 inline OpenMode ModeOf(Access access) { return {AccessMask(access), ShareOf(access)}; }
 
 // Returns true if two opens of one entry must fail with ERROR_SHARING_VIOLATION.
@@ -45,8 +45,8 @@ class OpenEntries {
 
   static Key KeyOf(const PathEnd& end) { return {end.place.volume->id, end.entry}; }
 
-  // Returns OK if an entry can be opened beside its other opens, those of the node's other
-  // processes included; else the error, which names `operation()`.
+  // Returns OK if an entry can be opened beside its other opens, also by the node's other
+  // processes. Otherwise returns the error, and `operation()` in its text.
   absl::Status Check(NodeState& state, const PathEnd& end, const OpenMode& mode,
                      absl::FunctionRef<std::string()> operation);
   void Add(const Key& key, const OpenMode& mode);

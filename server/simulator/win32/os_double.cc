@@ -50,8 +50,8 @@ bool IsUnc(absl::string_view path) {
   return absl::StartsWith(path, R"(\\)") && !absl::StartsWith(path, R"(\\?\)");
 }
 
-// Returns the result of GetDiskFreeSpaceExW for a directory on a server, which must end in a
-// backslash (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
+// Returns the result of GetDiskFreeSpaceExW for a directory on a server. It must end in a backslash
+// (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
 absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& directory,
                                            absl::string_view operation) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("path", directory);
@@ -64,14 +64,13 @@ absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& 
   return VolumeSpace{share.size_bytes, free, free};
 }
 
-// Returns the mode in which SetVolumeMountPointW and DeleteVolumeMountPointW open the directory
-// they change. They write its reparse data, so they open it for writing, and as itself. No source
-// says what they share: their pages
+// Returns the mode in which SetVolumeMountPointW and DeleteVolumeMountPointW open the directory:
+// for writing, because they change its reparse data, and without following it. Their pages
 // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw and
-// .../fileapi/nf-fileapi-deletevolumemountpointw) do not, and ReactOS has neither. Sharing deletion
-// would let another process delete the directory during the call; so at best they share reading and
-// writing, as ReactOS's GetVolumeNameForVolumeMountPointW does
-// (dll/win32/kernel32/client/file/mntpoint.c).
+// .../fileapi/nf-fileapi-deletevolumemountpointw) do not document the sharing mode, and ReactOS
+// implements neither function. By default nothing is shared; with `mount_calls_share`, reading and
+// writing, as in ReactOS's GetVolumeNameForVolumeMountPointW
+// (dll/win32/kernel32/client/file/mntpoint.c), but not deletion.
 OpenMode MountCallMode(const Behaviour& behaviour) {
   return {
       right::kSynchronize | right::kReadAttributes | right::kWriteData | right::kWriteAttributes,
@@ -119,7 +118,7 @@ absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& direc
   if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   // This error also applies to a mounted folder, even an empty one
   // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw), to the root of
-  // a drive, whose letter is taken, and to a junction.
+  // a drive, because its letter is taken, and to a junction.
   if (end.at().mounted.has_value() || end.at().junction || !end.at().children.empty() ||
       end.entry == Tree::kRoot) {
     return Failure(operation, win32_error::kDirNotEmpty);
@@ -173,8 +172,8 @@ class OsDouble final : public machine::Os {
       for (const Disk* disk : VisibleDisks(state)) {
         for (const DiskPartition& partition : disk->partitions) {
           if (!partition.volume.has_value()) continue;
-          // Lists volumes that have arrived, except those of offline disks, such as a copy of
-          // another disk.
+          // Lists volumes that have arrived, but not if their disk is offline, as a copy of another
+          // disk is.
           const VolumeId& id = partition.volume->id;
           const absl::StatusOr<VolumePlace> place = FindVolume(state, id);
           if (place.ok() && place->partition == &partition) names.push_back(id.ToString());
@@ -231,7 +230,7 @@ class OsDouble final : public machine::Os {
     return gate_.Run("win32.Flush", volume, [&](NodeState& state) {
       const std::string operation = absl::StrCat("flushing ", volume);
       ABSL_ASSIGN_OR_RETURN(const VolumePlace place, FindVolumeByName(state, volume, operation));
-      // Fails if nothing can be written to the disk
+      // Fails if the disk cannot be written
       // (learn.microsoft.com/windows/win32/debug/system-error-codes--0-499-).
       return IsWriteProtected(place) ? Failure(operation, win32_error::kWriteProtect)
                                      : absl::OkStatus();

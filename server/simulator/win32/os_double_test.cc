@@ -22,7 +22,7 @@ class OsDoubleTest : public Win32Test {
   }
 };
 
-TEST_F(OsDoubleTest, AsksVolumes) {
+TEST_F(OsDoubleTest, VolumeCallsReportFileSystemAndSpace) {
   EXPECT_EQ(os_->GetFileSystem(kSystemVolume)->name, "NTFS");
   EXPECT_THAT(os_->Flush(kSystemVolume), IsOk());
   const std::string raw = NewVolume(1, false);
@@ -39,7 +39,7 @@ TEST_F(OsDoubleTest, AsksVolumes) {
   }
 }
 
-TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
+TEST_F(OsDoubleTest, SetMountPointNeedsAnEmptyDirectory) {
   const std::string first = NewVolume(1);
   const std::string second = NewVolume(2, false);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
@@ -73,7 +73,7 @@ TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
   EXPECT_THAT(os_->SetMountPoint("C:\\t\\b\\", second), IsOk());
 }
 
-TEST_F(OsDoubleTest, ServicesRefuseAsWindowsDoes) {
+TEST_F(OsDoubleTest, ServiceCallsFailWithTheErrorsOfWindows) {
   const char* const nobody = "nobody";
   EXPECT_THAT(os_->GetService(nobody), FailsWithWin32(win32_error::kServiceDoesNotExist));
   EXPECT_THAT(os_->ListActiveDependents(nobody), FailsWithWin32(win32_error::kServiceDoesNotExist));
@@ -112,7 +112,7 @@ TEST_F(OsDoubleTest, ServicesRefuseAsWindowsDoes) {
 }
 
 // Every call must begin with the fault table, under the call's name there.
-TEST_F(OsDoubleTest, EveryCallCanFail) {
+TEST_F(OsDoubleTest, EveryCallChecksTheFaultRules) {
   OpenedFile root = os_->OpenRoot("C:\\");
   OpenedFile file = (*root)->Open("k", Access::kRead);
   const auto status = [](const auto& result) { return StatusOf(result); };
@@ -198,7 +198,7 @@ class DevicesTest : public Win32Test {
   }
 };
 
-TEST_F(DevicesTest, DevicePathsNameDisks) {
+TEST_F(DevicesTest, ADevicePathContainsTheDiskNumber) {
   for (const uint32_t number : {0u, 7u, 4294967295u}) {
     EXPECT_EQ(DiskNumberOfPath(DevicePath(number)), number);
   }
@@ -210,7 +210,7 @@ TEST_F(DevicesTest, DevicePathsNameDisks) {
   }
 }
 
-TEST_F(DevicesTest, ThereIsNoOtherDevice) {
+TEST_F(DevicesTest, OtherDevicesAreNotFound) {
   Change([](NodeState& state) { state.disks[1].awaits_rescan = true; });
   for (const std::string& device :
        {std::string(), std::string("C:"), PhysicalDrive(1), DevicePath(1), PhysicalDrive(99),
@@ -230,7 +230,7 @@ TEST_F(DevicesTest, ThereIsNoOtherDevice) {
   EXPECT_THAT(Ask(PhysicalDrive(2), control::kGetDeviceNumber), IsOk());
 }
 
-TEST_F(DevicesTest, KnowsNoOtherProperty) {
+TEST_F(DevicesTest, OtherPropertyQueriesAreNotSupported) {
   Bytes query = machine::DeviceIdQuery();
   EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, Bytes(query.begin(), query.begin() + 7)),
               FailsWithWin32(win32_error::kInvalidParameter));
@@ -243,7 +243,7 @@ TEST_F(DevicesTest, KnowsNoOtherProperty) {
               FailsWithWin32(win32_error::kNotSupported));
 }
 
-TEST_F(DevicesTest, DiskAttributesChange) {
+TEST_F(DevicesTest, SetDiskAttributesChangesTheReadOnlyFlag) {
   const auto attributes = [&] {
     return *machine::ParseDiskAttributes(
         *Ask(PhysicalDrive(3), control::kGetDiskAttributes, {}, DeviceAccess::kNone));
@@ -263,7 +263,7 @@ TEST_F(DevicesTest, DiskAttributesChange) {
               FailsWithWin32(win32_error::kNotSupported));
 }
 
-TEST_F(DevicesTest, CodesWantTheirDeviceAndTheirAccess) {
+TEST_F(DevicesTest, ControlCodesNeedTheirDeviceAndAccess) {
   const std::string volume = DeviceOf(kSystemVolume);
   for (const uint32_t code : {control::kGetDiskAttributes, control::kSetDiskAttributes}) {
     EXPECT_THAT(Ask(volume, code), FailsWithWin32(win32_error::kInvalidFunction));
@@ -281,7 +281,7 @@ TEST_F(DevicesTest, CodesWantTheirDeviceAndTheirAccess) {
   }
 }
 
-TEST_F(DevicesTest, AnswersThatDoNotFitFail) {
+TEST_F(DevicesTest, ABufferThatIsTooSmallIsAnError) {
   EXPECT_THAT(
       os_->Control(PhysicalDrive(0), DeviceAccess::kNone, control::kGetDeviceNumber, {}, 11),
       FailsWithWin32(win32_error::kMoreData));
@@ -290,7 +290,7 @@ TEST_F(DevicesTest, AnswersThatDoNotFitFail) {
       IsOk());
 }
 
-TEST_F(DevicesTest, ReadsToTheEndBySectors) {
+TEST_F(DevicesTest, ReadsAreInWholeSectorsUpToTheEnd) {
   const uint64_t size = node_->Snapshot().disks[1].size_bytes;
   EXPECT_EQ(os_->Read(PhysicalDrive(1), size - 512, 4096)->size(), 512u);
   EXPECT_EQ(os_->Read(PhysicalDrive(1), size, 512)->size(), 0u);

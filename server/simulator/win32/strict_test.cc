@@ -27,7 +27,7 @@ TEST_F(StrictWin32Test, AWriteProtectedVolumeCannotBeFlushed) {
   EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kWriteProtect));
 }
 
-TEST_F(StrictWin32Test, AFileSystemStaysAsItWasMountedUntilItIsDismounted) {
+TEST_F(StrictWin32Test, AFileSystemMountedReadOnlyStaysReadOnlyUntilItsDismount) {
   const std::string volume = NewVolume(1);
   const std::string device = volume.substr(0, volume.size() - 1);
   const auto write = [&](const char* name) {
@@ -57,7 +57,7 @@ TEST_F(StrictWin32Test, AFileSystemStaysAsItWasMountedUntilItIsDismounted) {
   EXPECT_THAT(write("a"), IsOk());
 }
 
-TEST_F(StrictWin32Test, ADiskTellsItsPartitionsAndItsNewSize) {
+TEST_F(StrictWin32Test, ADiskReportsItsPartitionsAndItsNewSize) {
   const auto ask = [&](uint32_t code, DeviceAccess access) {
     return os_->Control("\\\\.\\PhysicalDrive1", access, code, {}, machine::kMaxDriveLayout);
   };
@@ -88,7 +88,7 @@ TEST_F(StrictWin32Test, ADiskTellsItsPartitionsAndItsNewSize) {
   EXPECT_EQ(length(), 50 * kGiB);
 }
 
-TEST_F(StrictWin32Test, VolumesOfADiskThatComesOnlineTakeTheirTime) {
+TEST_F(StrictWin32Test, VolumesArriveSomeTimeAfterTheirDiskIsOnline) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(host_->disk().SetOnline(context_, 1, false), IsOk());
   Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
@@ -97,7 +97,7 @@ TEST_F(StrictWin32Test, VolumesOfADiskThatComesOnlineTakeTheirTime) {
   EXPECT_THAT(AskForExtents(volume), FailsWithWin32(win32_error::kFileNotFound));
 }
 
-TEST_F(StrictWin32Test, AMountedFolderIsMadePlain) {
+TEST_F(StrictWin32Test, DeleteReparsePointMakesAMountedFolderPlain) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
   ASSERT_THAT(os_->SetMountPoint("C:\\t\\m\\", volume), IsOk());
@@ -122,7 +122,7 @@ TEST_F(StrictWin32Test, ADiskWithoutANumberHasNoDevice) {
 
 // learn.microsoft.com/windows/win32/fileio/determining-whether-a-directory-is-a-volume-mount-point:
 // the tag alone does not distinguish them.
-TEST_F(StrictWin32Test, AJunctionIsToldFromAMountedFolderByWhereItLeads) {
+TEST_F(StrictWin32Test, AJunctionDiffersFromAMountedFolderOnlyInItsTarget) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeLink("C:\\t\\j", "C:\\k", true), IsOk());
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
@@ -146,7 +146,7 @@ TEST_F(StrictWin32Test, AJunctionIsToldFromAMountedFolderByWhereItLeads) {
       << "it is followed on the way";
 }
 
-TEST_F(StrictWin32Test, AJunctionIsWrittenOverAMountedFolderButNotOverALink) {
+TEST_F(StrictWin32Test, AJunctionReplacesAMountedFolderButNotALink) {
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
   ASSERT_THAT(os_->SetMountPoint("C:\\t\\m\\", NewVolume(1)), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\l", "C:\\k"), IsOk());
@@ -159,7 +159,7 @@ TEST_F(StrictWin32Test, AJunctionIsWrittenOverAMountedFolderButNotOverALink) {
   EXPECT_THAT(write("l"), FailsWithWin32(win32_error::kReparseTagMismatch));
 }
 
-TEST_F(StrictWin32Test, AStaleEntryOutlivesItsReparsePoint) {
+TEST_F(StrictWin32Test, AStaleMountEntryRemainsAfterItsReparsePointIsDeleted) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\k\\m"), IsOk());
   ASSERT_THAT(os_->SetMountPoint("C:\\k\\m\\", volume), IsOk());
@@ -180,7 +180,7 @@ TEST_F(StrictWin32Test, AStaleEntryOutlivesItsReparsePoint) {
   EXPECT_THAT(os_->ListMountPoints(volume), Yields(std::vector<std::string>{}));
 }
 
-TEST_F(StrictWin32Test, ClearingTheReadOnlyFlagMayRemount) {
+TEST_F(StrictWin32Test, ClearingTheReadOnlyFlagCanBeConfiguredToRemountVolumes) {
   const std::string volume = NewVolume(1);
   const auto clear = [&] {
     Change([](NodeState& state) { state.disks[1].read_only = true; });
@@ -198,7 +198,7 @@ TEST_F(StrictWin32Test, ClearingTheReadOnlyFlagMayRemount) {
 }
 
 // bindflt may fail like this, at random: github.com/microsoft/Windows-Containers/issues/635.
-TEST_F(StrictWin32Test, ARelativeOpenMayFailOnce) {
+TEST_F(StrictWin32Test, ARelativeOpenFailsOnceIfAFaultSaysSo) {
   FaultRule rule;
   rule.operation = "win32.Open";
   rule.resource = "C:\\k";

@@ -43,7 +43,7 @@ Outcome Answer(const Call& call, const absl::Status& status, uint32_t otherwise,
   return Fail(call, Win32CodeOf(status).value_or(otherwise));
 }
 
-// Returns the portal that the arguments name, else the portal on which the method is called.
+// Returns the portal that the arguments name, else the portal of the called object.
 IscsiPortal PortalOf(const Call& call) {
   const bool has_self = call.self.Has("TargetPortalAddress");
   IscsiPortal portal;
@@ -120,7 +120,7 @@ Outcome ConnectTarget(const Call& call) {
               {{"CreatediSCSISession", Value::Embedded(SessionObject(call.state, target))}});
 }
 
-// Returns the path to a target whose session has this identifier; null if there is none.
+// Returns the path to a target with a session of this identifier, or null.
 IscsiTarget* FindSession(NodeState& state, const std::string& iqn, const std::string& identifier) {
   for (IscsiTarget* const way : TargetsNamed(state, iqn)) {
     if (!way->connected) continue;
@@ -147,7 +147,7 @@ Outcome DisconnectTarget(const Call& call) {
   return Done(call.method);
 }
 
-// Does nothing: the list of a portal's targets is always current.
+// Has no effect: the list of a portal's targets is always current.
 Outcome UpdateTarget(const Call& call) { return Done(call.method); }
 
 Outcome SetPersistent(const Call& call, bool persistent) {

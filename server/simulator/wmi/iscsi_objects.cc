@@ -17,8 +17,8 @@ constexpr char kInitiator[] = "iqn.1991-05.com.microsoft:node";
 constexpr char kInitiatorInstance[] = R"(ROOT\ISCSIPRT\0000_0)";
 constexpr char kAnyAddress[] = "0.0.0.0";
 
-// Calls `each(portal, target)` for the targets that the initiator knows: those of registered
-// portals, and those with a session, which outlives the registration.
+// Calls `each(portal, target)` for the targets that the initiator knows: all of a registered
+// portal, and those with a session, because it outlives the registration.
 template <typename Action>
 void ForEachTarget(NodeState& state, Action each) {
   for (const IscsiPortalState& portal : state.iscsi_portals) {

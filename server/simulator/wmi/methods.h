@@ -42,7 +42,7 @@ Outcome CallMethod(const Call& call);
 
 // The return value of most methods for a feature that is not supported.
 inline constexpr uint32_t kNotSupported = 1;
-// Returns the result of a method that succeeded, with these out parameters and null for the others.
+// Returns the result of a method that succeeded. Out parameters beyond `out` are null.
 cim::MethodResult Done(const Method& method, cim::Properties out = {});
 // Returns the result of a method that failed with `code`; its ExtendedStatus, if the method has
 // one, contains `message`. REQUIRES: `code` is not 0.

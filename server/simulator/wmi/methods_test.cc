@@ -25,7 +25,7 @@ class StorageMethodsTest : public WmiTest {
   StorageMethodsTest() : WmiTest(kMbrDisk) {}
 };
 
-TEST_F(StorageMethodsTest, CreatePartitionOnMbr) {
+TEST_F(StorageMethodsTest, CreatePartitionOnAnMbrDiskNeedsAnMbrType) {
   const auto create = [&](const char* type, const Value& value) {
     return Invoke(Disk(4), "CreatePartition",
                   {{"UseMaximumSize", Value::Boolean(true)}, {type, value}});
@@ -35,7 +35,7 @@ TEST_F(StorageMethodsTest, CreatePartitionOnMbr) {
   EXPECT_THAT(create("MbrType", Value::Uint16(7)), Returns(0));
 }
 
-TEST_F(StorageMethodsTest, CreatePartitionTakesNoNonsense) {
+TEST_F(StorageMethodsTest, CreatePartitionRefusesInvalidArguments) {
   const auto create = [&](const cim::Arguments& arguments) {
     return Invoke(Disk(2), "CreatePartition", arguments);
   };
@@ -57,13 +57,13 @@ TEST_F(StorageMethodsTest, CreatePartitionTakesNoNonsense) {
   EXPECT_THAT(*All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(2))), SizeIs(1));
 }
 
-TEST_F(StorageMethodsTest, Refresh) {
+TEST_F(StorageMethodsTest, RefreshNeedsAnOnlineInitialisedDisk) {
   EXPECT_THAT(Invoke(Disk(0), "Refresh"), Returns(0));
   EXPECT_THAT(Invoke(Disk(1), "Refresh"), Returns(41000));
   EXPECT_THAT(Invoke(Disk(3), "Refresh"), Returns(41003));
 }
 
-TEST_F(StorageMethodsTest, AFormatSetsTheLabelAndMakesWell) {
+TEST_F(StorageMethodsTest, FormatSetsTheLabelAndMakesTheVolumeHealthy) {
   node_->core()->Change([](NodeState& state) {
     state.disks[2].partitions[0].volume->health = 3;
     state.disks[2].partitions[0].volume->dirty = true;
@@ -78,12 +78,12 @@ TEST_F(StorageMethodsTest, AFormatSetsTheLabelAndMakesWell) {
   EXPECT_THAT(volume().GetString("FileSystemLabel"), Yields(""));
 }
 
-TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
+TEST_F(StorageMethodsTest, SetAttributesNeedsAnAttribute) {
   EXPECT_THAT(Invoke(Disk(1), "SetAttributes"), Returns(5));
   EXPECT_THAT(Invoke(Disk(1), "SetAttributes", {{"Signature", Value::Uint32(1)}}), Returns(1));
 }
 
-TEST_F(StorageMethodsTest, SomePartitionsHaveNoOtherSize) {
+TEST_F(StorageMethodsTest, ReservedAndOfflinePartitionsCannotBeResized) {
   // The reserved partition.
   EXPECT_THAT(Invoke(Partition(0, 2), "GetSupportedSize"), Returns(42009));
   EXPECT_THAT(Invoke(Partition(0, 2), "Resize", {{"Size", Value::Uint64(kGiB)}}), Returns(42009));
@@ -95,7 +95,7 @@ TEST_F(StorageMethodsTest, SomePartitionsHaveNoOtherSize) {
   EXPECT_THAT(Invoke(partition, "Online"), Returns(41003));
 }
 
-TEST_F(StorageMethodsTest, WhatTheSimulationCannotDoIsNotSupported) {
+TEST_F(StorageMethodsTest, MethodsThatAreNotSimulatedReturnNotSupported) {
   EXPECT_THAT(Invoke(Disk(1), "Clear"), Returns(1));
   EXPECT_THAT(Invoke(Partition(2, 1), "Offline"), Returns(1));
   EXPECT_THAT(InvokeStatic("MSFT_StorageSetting", "Get"), Returns(1));
@@ -154,14 +154,14 @@ class RemoteMethodsTest : public WmiTest {
   }
 };
 
-TEST_F(RemoteMethodsTest, MalformedCredentials) {
+TEST_F(RemoteMethodsTest, MalformedCredentialsAreRefused) {
   for (const char* credential : {"", "user", R"(DOM\user:pw)", R"(user\)", R"(us\er:pw)"}) {
     EXPECT_THAT(Map(R"(\\files\data)", credential), FailsNaming(win32_error::kInvalidParameter))
         << credential;
   }
 }
 
-TEST_F(RemoteMethodsTest, PortalsThatWantToKnowWhoAsks) {
+TEST_F(RemoteMethodsTest, APortalWithDiscoveryChapNeedsTheSecret) {
   const auto portal = [&](const char* type) {
     return InvokeStatic("MSFT_iSCSITargetPortal", "New",
                         {{"TargetPortalAddress", Value::String("10.0.0.5")},
@@ -194,7 +194,7 @@ class TwoPortalsTest : public RemoteMethodsTest {
   }
 };
 
-TEST_F(TwoPortalsTest, WithoutMpioASecondSessionBringsTheDiskAgain) {
+TEST_F(TwoPortalsTest, WithoutMpioASecondSessionAddsTheDiskAgain) {
   const size_t before = All(Query("MSFT_Disk"))->size();
   ASSERT_THAT(ConnectAgain(true), Returns(0));
   const auto disks = *All(Query("MSFT_Disk"));
@@ -218,7 +218,7 @@ TEST_F(TwoPortalsTest, WithoutMpioASecondSessionBringsTheDiskAgain) {
   EXPECT_THAT(Disk(10).GetUint32("Number"), Yields(10U));
 }
 
-TEST_F(RemoteMethodsTest, Authentication) {
+TEST_F(RemoteMethodsTest, ConnectNeedsTheTargetsAuthentication) {
   ASSERT_THAT(NewPortal(), Returns(0));
   EXPECT_THAT(Connect("iqn.chap"), FailsWithHresult(0xEFFF0009));
   EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP", "some-other-secret")),
@@ -238,7 +238,7 @@ TEST_F(RemoteMethodsTest, Authentication) {
   EXPECT_THAT(Connect("iqn.mutual", Chap("MUTUALCHAP")), Returns(0));
 }
 
-TEST_F(RemoteMethodsTest, NamesOfTargetsHaveCase) {
+TEST_F(RemoteMethodsTest, TargetNamesAreCaseSensitive) {
   ASSERT_THAT(NewPortal(), Returns(0));
   EXPECT_THAT(Connect("IQN.open"), FailsWithHresult(0xEFFF000B));
   EXPECT_THAT(InvokeStatic("MSFT_iSCSITarget", "Connect"), FailsWithHresult(0xEFFF000F));
@@ -263,7 +263,7 @@ class ServicesTest : public WmiTest {
   }
 };
 
-TEST_F(ServicesTest, ServicesSayWhatTheyAre) {
+TEST_F(ServicesTest, ServiceObjectsHaveNameStateAndStartMode) {
   const cim::Object base = Service("BASE");
   EXPECT_EQ(base.path(), "Win32_Service.Name=\"base\"");
   EXPECT_THAT(base.GetString("DisplayName"), Yields("The Base"));
@@ -272,7 +272,7 @@ TEST_F(ServicesTest, ServicesSayWhatTheyAre) {
   EXPECT_THAT(Service("never").GetString("StartMode"), Yields("Disabled"));
 }
 
-TEST_F(ServicesTest, WhatDependsIsAssociated) {
+TEST_F(ServicesTest, DependentServicesAreAssociated) {
   const auto dependents =
       session_->Associators(context_, kCimV2, Service("base").path(),
                             {"Win32_DependentService", "Win32_Service", "Dependent", "Antecedent"});
@@ -281,7 +281,7 @@ TEST_F(ServicesTest, WhatDependsIsAssociated) {
   EXPECT_EQ(dependents->front(), Service("above"));
 }
 
-TEST_F(ServicesTest, MethodsReturnWhatTheirPagesSay) {
+TEST_F(ServicesTest, ServiceMethodsReturnTheDocumentedCodes) {
   EXPECT_THAT(Call("base", "StartService"), Returns(10));
   EXPECT_THAT(Call("base", "StopService"), Returns(3));
   EXPECT_THAT(Call("above", "StopService"), Returns(0));
@@ -296,7 +296,7 @@ TEST_F(ServicesTest, MethodsReturnWhatTheirPagesSay) {
   EXPECT_THAT(Service("base").GetString("State"), Yields("Running"));
 }
 
-TEST_F(ServicesTest, TheAbstractClassHasTheInstancesToo) {
+TEST_F(ServicesTest, TheAbstractClassReturnsTheSameInstances) {
   EXPECT_EQ(One(Query("CIM_BIOSElement"), kCimV2), One(Query("Win32_BIOS"), kCimV2));
 }
 

@@ -14,20 +14,20 @@
 namespace csi_proxy::machine::simulator::wmi {
 
 // Takes a literal of `type` from the front of `text`: text in single or double quotes, decimal
-// digits, bare or in single quotes, or TRUE or FALSE. In text, `\` escapes a `\` or a quote and may
-// precede nothing else; a doubled quote is not an escape but ends the literal
-// (learn.microsoft.com/windows/win32/wmisdk/where-clause). Returns nullopt if there is no such
-// literal; `text` must not be used then.
+// digits, bare or in single quotes, or TRUE or FALSE. In text, `\` may only precede, and escapes, a
+// `\` or a quote; a doubled quote is not an escape but ends the literal
+// (learn.microsoft.com/windows/win32/wmisdk/where-clause). If `text` does not begin with such a
+// literal, returns nullopt; then `text` must not be used.
 std::optional<cim::Value> TakeLiteral(absl::string_view* text, cim::Type type);
 
-// Takes a class's or property's name, of at least one character; nullopt if there is none.
+// Takes the name of a class or property, of at least one character, or returns nullopt.
 std::optional<absl::string_view> TakeName(absl::string_view* text);
 
 // Returns `text` between double quotes, escaped.
 std::string Quoted(absl::string_view text);
 
-// Returns the path of an instance with these keys, in the order of the class; empty for a class
-// without keys, whose instances have no path. Missing keys are empty text.
+// Returns the path of an instance with these keys, in the order of the class. Missing keys are
+// empty text. Instances of a class without keys have no path: returns an empty text.
 std::string MakePath(const Class& of, const cim::Properties& keys);
 
 struct ObjectPath {
@@ -39,7 +39,7 @@ struct ObjectPath {
 };
 
 // Parses a whole relative path. Returns WBEM_E_INVALID_OBJECT_PATH if the text is not a path, or
-// its keys are not those of the class; WBEM_E_INVALID_CLASS if there is no such class.
+// the class has other keys; WBEM_E_INVALID_CLASS for an unknown class.
 absl::StatusOr<ObjectPath> ParsePath(cim::Namespace space, absl::string_view text);
 
 // Takes the path from the front of `text` and leaves the rest.

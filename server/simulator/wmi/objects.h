@@ -13,13 +13,12 @@ namespace csi_proxy::machine::simulator::wmi {
 
 using Objects = std::vector<cim::Object>;
 
-// The property values of the wanted instances, by which a list may filter.
+// The property values of the wanted instances. A list may filter by them.
 using Wanted = cim::Properties;
-// Returns the text that is wanted for a property; empty if none is.
+// Returns the text that is wanted for a property, or an empty text.
 std::string WantedText(const Wanted& wanted, const char* property);
 
-// Makes an object of a class of the schema, with its path: the given properties, null for the
-// others.
+// Makes an object of a class of the schema, with its path. Properties beyond `given` are null.
 cim::Object MakeObject(absl::string_view class_name, cim::Properties given);
 
 // Makes an instance of an association, with the object in each role.

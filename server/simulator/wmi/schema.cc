@@ -49,8 +49,8 @@ Class Association(const char* name, Property one, Property other) {
 
 // Sources: learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-classes,
 // learn.microsoft.com/previous-versions/windows/desktop/iscsidisc, .../smb; static or instance,
-// keys, and parameters that the pages leave out: Windows' own generated bindings. Each class
-// contains only the properties for which the node has values.
+// keys, and parameters that the pages leave out: Windows' own generated bindings. A class lacks the
+// properties that the node has no values for.
 std::vector<Class> StorageClasses() {
   return {
       {kStorage,
@@ -258,7 +258,7 @@ std::vector<Class> OtherClasses() {
   return {
       {kSmb,
        "MSFT_SmbGlobalMapping",
-       // The keys are those of its documented sibling, MSFT_SmbMapping.
+       // It has the same keys as its documented sibling, MSFT_SmbMapping.
        {Key("LocalPath"),
         Key("RemotePath"),
         {"RequireIntegrity", kBoolean},

@@ -38,7 +38,7 @@ struct Method {
   bool is_static = false;
   std::vector<Parameter> parameters;
 
-  // Returns an in parameter by name, without case; null if there is none.
+  // Returns an in parameter by name, ignoring case, or null.
   const Parameter* FindIn(absl::string_view parameter) const;
 };
 
@@ -50,18 +50,18 @@ struct Class {
   // The properties, or parameters of a static method, that name an instance to a fault rule, such
   // as a disk's number. Several are joined by `:`.
   std::vector<const char*> resource;
-  // The abstract base class, by which instances can be queried too.
+  // The abstract base class. Queries may name it too.
   const char* base = "";
 
-  // Returns a property by name, without case; null if there is none.
+  // Returns a property by name, ignoring case, or null.
   const Property* FindProperty(absl::string_view property) const;
   const Method* FindMethod(absl::string_view method) const;
 };
 
 // Returns all classes, associations included.
 const std::vector<Class>& Classes();
-// Returns a class by its name or its base's name, without case; null if there is none. Every base
-// has only one class here.
+// Returns a class by its name or its base's name, ignoring case, or null. Every base has only one
+// class here.
 const Class* FindClass(cim::Namespace space, absl::string_view name);
 
 // Return the operations that a fault rule can name: `wmi.Query/<Class>`, `wmi.Get/<Class>`,

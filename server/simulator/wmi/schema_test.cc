@@ -19,7 +19,7 @@ namespace {
 using testing::UnorderedElementsAre;
 using enum cim::Namespace;
 
-TEST(SchemaTest, NamesHaveNoCase) {
+TEST(SchemaTest, NamesAreFoundInAnyCase) {
   const Class* disk = FindClass(kStorage, "msft_DISK");
   ASSERT_NE(disk, nullptr);
   EXPECT_STREQ(disk->name, "MSFT_Disk");
@@ -27,7 +27,7 @@ TEST(SchemaTest, NamesHaveNoCase) {
   EXPECT_STREQ(disk->FindMethod("initialize")->FindIn("partitionstyle")->name, "PartitionStyle");
 }
 
-TEST(SchemaTest, WhatIsNotThereIsNotFound) {
+TEST(SchemaTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(FindClass(kStorage, "MSFT_Disks"), nullptr);
   EXPECT_EQ(FindClass(kStorage, ""), nullptr);
   // The SMB and iSCSI classes are in other namespaces.
@@ -40,12 +40,12 @@ TEST(SchemaTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(disk->FindMethod("Online")->FindIn("ExtendedStatus"), nullptr);
 }
 
-TEST(SchemaTest, InstancesAreFoundByTheAbstractClassToo) {
+TEST(SchemaTest, TheAbstractClassNameFindsTheClass) {
   EXPECT_EQ(FindClass(kCimV2, "CIM_BIOSElement"), FindClass(kCimV2, "Win32_BIOS"));
   EXPECT_EQ(FindClass(kStorage, "CIM_BIOSElement"), nullptr);
 }
 
-TEST(SchemaTest, StaticMethods) {
+TEST(SchemaTest, TheStaticMethodsAreThoseOfTheDocumentation) {
   std::vector<std::string> names;
   for (const Class& of : Classes()) {
     for (const Method& method : of.methods) {
@@ -59,7 +59,7 @@ TEST(SchemaTest, StaticMethods) {
                                           "MSFT_SmbGlobalMapping.Create"));
 }
 
-TEST(SchemaTest, RequiredParameters) {
+TEST(SchemaTest, TheRequiredParametersAreThoseOfTheDocumentation) {
   std::vector<std::string> names;
   for (const Class& of : Classes()) {
     for (const Method& method : of.methods) {
@@ -76,7 +76,7 @@ TEST(SchemaTest, RequiredParameters) {
                                           "MSFT_SmbGlobalMapping.Remove.Force"));
 }
 
-TEST(SchemaTest, Keys) {
+TEST(SchemaTest, TheKeysAreThoseOfTheDocumentation) {
   const auto keys = [](const char* name, cim::Namespace space = kStorage) {
     std::vector<std::string> names;
     for (const Property& property : FindClass(space, name)->properties) {
@@ -95,7 +95,7 @@ TEST(SchemaTest, Keys) {
   EXPECT_THAT(keys("MSFT_PartitionToVolume"), UnorderedElementsAre("Partition", "Volume"));
 }
 
-TEST(SchemaTest, RolesAndResourcesAreThere) {
+TEST(SchemaTest, RolesAndResourcesNameExistingProperties) {
   for (const Class& of : Classes()) {
     for (const Property& property : of.properties) {
       EXPECT_EQ(property.type == cim::Type::kReference, *property.class_name != '\0');
@@ -108,7 +108,7 @@ TEST(SchemaTest, RolesAndResourcesAreThere) {
   }
 }
 
-TEST(SchemaTest, ImplementationsAreOfMethodsThereAre) {
+TEST(SchemaTest, EachImplementationBelongsToAMethodOfTheSchema) {
   std::set<std::string> seen;
   for (const auto methods : {StorageMethods(), SmbMethods(), IscsiMethods(), ServiceMethods()}) {
     for (const Implementation& one : methods) {
@@ -156,7 +156,7 @@ class InstancesTest : public WmiTest {
 
 // Instances() must return every wanted instance, and must leave out others if the class may have
 // many.
-TEST_F(InstancesTest, AreMadeOnlyOfWhatIsWanted) {
+TEST_F(InstancesTest, InstancesReturnsOnlyTheWantedObjectsOfALargeClass) {
   node_->core()->Change([](NodeState& state) {
     size_t narrowed = 0;
     for (const Class& of : Classes()) {
@@ -222,14 +222,14 @@ TEST_F(InstancesTest, EveryObjectHasThePropertiesOfItsClass) {
   EXPECT_GT(seen, 25U);
 }
 
-TEST_F(InstancesTest, PathsAreEscaped) {
+TEST_F(InstancesTest, ObjectPathsAreEscaped) {
   EXPECT_EQ(Volume(TestVolume(2)).path(),
             R"(MSFT_Volume.ObjectId="{1}\\\\NODE\\root/Microsoft/Windows/Storage/Providers_v2\\)"
             R"(WSP_Volume.ObjectId=\"{0c5a3f7e-2b61-11ee-a1f4-806e6f6e6963}:VO:)"
             R"(\\\\?\\Volume{00000000-0000-0000-0000-000000000002}\\\"")");
 }
 
-TEST_F(InstancesTest, PortalsAtOneAddressHaveOnePath) {
+TEST_F(InstancesTest, PortalsWithOneAddressHaveTheSamePath) {
   node_->core()->Change([](NodeState& state) {
     state.iscsi_portals[1].portal = {"10.0.0.5", 3261};
     state.iscsi_portals[1].registered = true;

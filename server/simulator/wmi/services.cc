@@ -1,4 +1,4 @@
-// Win32_Service. Return values are those of its methods' pages
+// Win32_Service. The methods return the values of their pages
 // (learn.microsoft.com/windows/win32/cimwin32prov/stopservice-method-in-class-win32-service).
 #include "server/simulator/services.h"
 

@@ -92,8 +92,8 @@ void CorruptOutParameters(OutParameters how, const Method& method, cim::MethodRe
   answer->out = cim::Object(answer->out.class_name(), answer->out.path(), std::move(out));
 }
 
-// Converts the failure of a call that no method answered: keeps WMI's own errors and those of a
-// call that has ended; makes an HRESULT of a Windows error.
+// Converts the failure of a call that did not reach a method: keeps WMI's own errors and the error
+// of a call that has ended; makes an HRESULT of a Windows error.
 absl::Status AsHresult(absl::string_view operation, const absl::Status& status) {
   if (status.ok() || cim::HresultOf(status).has_value() || absl::IsCancelled(status)) return status;
   const std::optional<uint32_t> error = Win32CodeOf(status);

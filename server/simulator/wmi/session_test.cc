@@ -27,7 +27,7 @@ class SessionTest : public WmiTest {
   }
 };
 
-TEST_F(SessionTest, Strangers) {
+TEST_F(SessionTest, UnknownClassesObjectsAndMethodsAreErrors) {
   const std::string disk = Disk(1).path();
   const auto invoke = [&](const std::string& path, const std::string& method,
                           const cim::Arguments& arguments = {}) {
@@ -49,7 +49,7 @@ TEST_F(SessionTest, Strangers) {
               FailsWithHresult(cim::hresult::kNotFound));
 }
 
-TEST_F(SessionTest, Arguments) {
+TEST_F(SessionTest, ArgumentsMustMatchTheMethodsSignature) {
   const auto initialize = [&](const cim::Arguments& arguments) {
     return Invoke(Disk(1), "Initialize", arguments);
   };
@@ -86,7 +86,7 @@ TEST_F(SessionTest, AnObjectWithoutItsKeyHasNoPath) {
   EXPECT_EQ(whole->front().path(), Disk(2).path());
 }
 
-TEST_F(SessionTest, FaultsNameWhatACallIsAbout) {
+TEST_F(SessionTest, AFaultsResourceMatchesTheObjectOfACall) {
   const cim::Object first = Disk(1);
   const cim::Object second = Disk(2);
   const cim::Object partition = Partition(2, 1);
@@ -118,7 +118,7 @@ TEST_F(SessionTest, FaultsNameWhatACallIsAbout) {
       FailsWithHresult(cim::hresult::kProviderLoadFailure));
 }
 
-TEST_F(SessionTest, AMethodMayGoOnWithoutItsCaller) {
+TEST_F(SessionTest, AMethodCanBeConfiguredToFinishAfterItsCallerLeft) {
   for (const bool changed : {false, true}) {
     node_->Reset();
     FaultRule rule;
@@ -137,7 +137,7 @@ TEST_F(SessionTest, AMethodMayGoOnWithoutItsCaller) {
   }
 }
 
-TEST_F(SessionTest, AQueryMayAnswerWithNothingOrEachTwice) {
+TEST_F(SessionTest, AQueryCanBeConfiguredToReturnNoObjectOrEachObjectTwice) {
   for (const auto& [objects, count] :
        {std::pair(AnsweredObjects::kNone, 0u), std::pair(AnsweredObjects::kEachTwice, 2u)}) {
     FaultRule rule;

@@ -1,4 +1,4 @@
-// Disks, partitions and volumes. Return values are those that each method's page lists
+// Disks, partitions and volumes. A method returns only values that its page lists
 // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk and siblings).
 #include <algorithm>
 #include <utility>
@@ -207,7 +207,7 @@ Outcome VolumeFormat(const Call& call) {
   return Done(call.method, {{"FormattedVolume", Value::Embedded(VolumeObject(place))}});
 }
 
-// Does nothing, because there is no cache to flush.
+// Has no effect, because the double has no cache to flush.
 Outcome VolumeFlush(const Call& call) { return Done(call.method); }
 
 Outcome UpdateHostStorageCache(const Call& call) {

@@ -91,7 +91,7 @@ uint16_t StyleNumber(PartitionStyle style) {
   return 0;
 }
 
-// Returns FileSystemType of MSFT_Volume, which has no value for exFAT
+// Returns FileSystemType of MSFT_Volume. It has no value for exFAT
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-volume).
 uint16_t FileSystemNumber(absl::string_view name) {
   if (name == "NTFS") return 14;
@@ -100,7 +100,7 @@ uint16_t FileSystemNumber(absl::string_view name) {
   return 0;
 }
 
-// Returns the paths of the volume: its drive, the directories at which it is mounted, its own name.
+// Returns the paths of the volume: its drive, its mounted folders, its own name.
 std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   std::vector<Value> paths;
   for (const std::string& path : MountPointsOf(state, volume)) {
@@ -121,7 +121,7 @@ std::optional<uint32_t> WantedDisk(const Wanted& wanted) {
   return DiskNumberIn(WantedText(wanted, "ObjectId"));
 }
 
-// Returns the id of the wanted volume: the id itself, or the key, which contains it.
+// Returns the id of the wanted volume, from the id itself or from the key that contains it.
 std::optional<VolumeId> WantedVolume(const Wanted& wanted) {
   constexpr char kBegin[] = R"(\\?\Volume{)";
   constexpr size_t kLength = 49;
@@ -141,7 +141,7 @@ std::vector<Disk*> DisksFor(NodeState& state, const Wanted& wanted) {
   return disk != nullptr ? std::vector<Disk*>{disk} : std::vector<Disk*>();
 }
 
-// Calls `each(disk, partition)` for the partitions of those disks.
+// Calls `each(disk, partition)` for the partitions of DisksFor().
 template <typename Action>
 void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
   for (Disk* disk : DisksFor(state, wanted)) {
@@ -149,7 +149,7 @@ void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
   }
 }
 
-// Returns the volume of a partition that WMI knows now; none of a dynamic disk.
+// Returns a partition's volume if WMI knows it now. WMI knows no volumes of a dynamic disk.
 absl::StatusOr<VolumePlace> KnownVolume(NodeState& state, const DiskPartition& partition) {
   if (!partition.volume.has_value() || partition.type == PartitionType::kLdmData ||
       partition.cached_at > SteadyTime::Now()) {
@@ -257,7 +257,7 @@ cim::Object VolumeObject(const VolumePlace& place) {
   const Volume& volume = *place.volume;
   const std::string id = volume.id.ToString();
   const bool formatted = !volume.file_system.empty();
-  // The size of the file system, so 0 if there is none.
+  // The size of the file system, so 0 on an unformatted volume.
   const uint64_t size = formatted ? FileSystemBytes(*place.partition) : 0;
   return MakeObject(
       "MSFT_Volume",

@@ -38,7 +38,7 @@ class StrictWmiTest : public WmiTest {
   }
 };
 
-TEST_F(StrictWmiTest, ANewVolumeIsKnownToTheMountManagerFirst) {
+TEST_F(StrictWmiTest, TheMountManagerShowsANewVolumeBeforeWmi) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   const VolumeId id = NewVolume();
   EXPECT_TRUE(IsMounted(id));
@@ -54,7 +54,7 @@ TEST_F(StrictWmiTest, ANewVolumeIsKnownToTheMountManagerFirst) {
   EXPECT_TRUE(Partition(1, 2).Has("AccessPaths"));
 }
 
-TEST_F(StrictWmiTest, UpdateHostStorageCacheShowsNewVolumesToo) {
+TEST_F(StrictWmiTest, UpdateHostStorageCacheShowsNewVolumes) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   const VolumeId id = NewVolume();
   ASSERT_THAT(Invoke(Disk(2), "Refresh"), Returns(0));
@@ -63,7 +63,7 @@ TEST_F(StrictWmiTest, UpdateHostStorageCacheShowsNewVolumesToo) {
   EXPECT_EQ(Shown(id), 1);
 }
 
-TEST_F(StrictWmiTest, ARefreshShowsNothingThatHasNotArrived) {
+TEST_F(StrictWmiTest, ARefreshDoesNotShowAVolumeThatHasNotArrived) {
   Change([](NodeState& state) {
     state.behaviour.volume_cache_delay = absl::Hours(1);
     state.volume_arrival_delay = absl::Hours(1);
@@ -77,7 +77,7 @@ TEST_F(StrictWmiTest, ARefreshShowsNothingThatHasNotArrived) {
   EXPECT_EQ(Shown(id), 0);
 }
 
-TEST_F(StrictWmiTest, TheCacheLearnsByItselfInTheEnd) {
+TEST_F(StrictWmiTest, TheCacheIsUpdatedAfterItsDelayWithoutACall) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Milliseconds(30); });
   const VolumeId id = NewVolume();
   const SteadyTime start = SteadyTime::Now();
@@ -85,7 +85,7 @@ TEST_F(StrictWmiTest, TheCacheLearnsByItselfInTheEnd) {
   EXPECT_GE(SteadyTime::Now() - start, absl::Milliseconds(10));
 }
 
-TEST_F(StrictWmiTest, OutParametersMayBeNullThoughTheMethodSucceeded) {
+TEST_F(StrictWmiTest, OutParametersCanBeConfiguredToBeNull) {
   Behave([](Behaviour& behaviour) { behaviour.out_parameters = OutParameters::kNull; });
   ASSERT_THAT(Invoke(Disk(1), "Initialize"), Returns(0));
   const auto created = Invoke(Disk(1), "CreatePartition", kMaximum);
@@ -96,7 +96,7 @@ TEST_F(StrictWmiTest, OutParametersMayBeNullThoughTheMethodSucceeded) {
   EXPECT_TRUE(refused->out.Get("ExtendedStatus")->is_null());
 }
 
-TEST_F(StrictWmiTest, OutParametersMayBeOfAnotherType) {
+TEST_F(StrictWmiTest, OutParametersCanBeConfiguredToHaveAnotherType) {
   Behave([](Behaviour& behaviour) { behaviour.out_parameters = OutParameters::kOdd; });
   const auto refused = Invoke(Disk(0), "Initialize");
   ASSERT_THAT(refused, Returns(41001));
@@ -115,7 +115,7 @@ class NumberlessDiskTest : public StrictWmiTest {
       : StrictWmiTest("disk { number: 7 size_bytes: 1073741824 without_number: true }") {}
 };
 
-TEST_F(NumberlessDiskTest, ADiskMayHaveNoNumber) {
+TEST_F(NumberlessDiskTest, ADiskCanBeConfiguredToHaveNoNumber) {
   EXPECT_THAT(*All(Query("MSFT_Disk").Where("Number", Value::Uint32(7))), IsEmpty());
   const auto disks = All(Query("MSFT_Disk"));
   ASSERT_THAT(*disks, SizeIs(5));
@@ -131,7 +131,7 @@ TEST_F(NumberlessDiskTest, ADiskMayHaveNoNumber) {
 
 // learn.microsoft.com/windows-server/administration/windows-commands/mountvol: /N "disables
 // automatic mounting of new basic volumes".
-TEST_F(StrictWmiTest, WithoutAutomountAVolumeWaitsForItsPartition) {
+TEST_F(StrictWmiTest, WithoutAutomountAVolumeAppearsOnlyWhenItsPartitionIsOnline) {
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
   const VolumeId id = NewVolume();
   ASSERT_THAT(Invoke(Disk(1), "Refresh"), Returns(0));
@@ -150,7 +150,7 @@ TEST_F(StrictWmiTest, WithoutAutomountAVolumeWaitsForItsPartition) {
   EXPECT_TRUE(IsMounted(id));
 }
 
-TEST_F(StrictWmiTest, WithoutAutomountADiskFromElsewhereBringsNoVolume) {
+TEST_F(StrictWmiTest, WithoutAutomountAnAttachedDisksVolumeIsNotMounted) {
   machine::simulator::Disk disk = node_->Snapshot().disks[2];
   const VolumeId id = TestVolume(5);
   disk.partitions[0].volume->id = id;
@@ -161,7 +161,7 @@ TEST_F(StrictWmiTest, WithoutAutomountADiskFromElsewhereBringsNoVolume) {
   EXPECT_TRUE(IsMounted(id));
 }
 
-TEST_F(StrictWmiTest, AnOfflineDiskStillShowsItsLayout) {
+TEST_F(StrictWmiTest, AnOfflineDiskShowsItsPartitions) {
   const std::string path = Disk(2).path();
   ASSERT_THAT(Invoke(Disk(2), "Offline"), Returns(0));
   EXPECT_EQ(Disk(2).path(), path);
@@ -173,7 +173,7 @@ TEST_F(StrictWmiTest, AnOfflineDiskStillShowsItsLayout) {
   EXPECT_FALSE(IsMounted(TestVolume(2)));
 }
 
-TEST_F(StrictWmiTest, AnOpenFileMayKeepADiskOnline) {
+TEST_F(StrictWmiTest, OpenFilesCanBeConfiguredToKeepADiskOnline) {
   const VolumeId id = NewVolume();
   ASSERT_THAT(host_->volume().Format(context_, id, {}), IsOk());
   ASSERT_THAT(node_->MakeDirectory("C:\\m"), IsOk());
@@ -204,7 +204,7 @@ class CollisionTest : public StrictWmiTest {
   }
 };
 
-TEST_F(CollisionTest, ACopyComesOnlineAsAnotherDiskOnceItCanBeWritten) {
+TEST_F(CollisionTest, AWritableCopyComesOnlineWithANewIdentity) {
   EXPECT_THAT(Disk(5).GetUint32("OfflineReason"), Yields(4U));
   EXPECT_EQ(Shown(TestVolume(4)), 1u);
   EXPECT_THAT(Invoke(Disk(5), "Online"), Returns(5));
@@ -217,13 +217,13 @@ TEST_F(CollisionTest, ACopyComesOnlineAsAnotherDiskOnceItCanBeWritten) {
   EXPECT_THAT(*host_->volume().ListVolumes(context_, 4, 0), testing::ElementsAre(TestVolume(4)));
 }
 
-TEST_F(CollisionTest, ACopyIsTheOriginalWhenThatIsAway) {
+TEST_F(CollisionTest, ACopyKeepsTheIdentityIfTheOriginalIsOffline) {
   EXPECT_THAT(Invoke(Disk(4), "Offline"), Returns(0));
   EXPECT_THAT(Invoke(Disk(5), "Online"), Returns(0));
   EXPECT_THAT(*host_->volume().ListVolumes(context_, 5, 0), testing::ElementsAre(TestVolume(4)));
 }
 
-TEST_F(StrictWmiTest, WmiKnowsNoDynamicVolume) {
+TEST_F(StrictWmiTest, WmiShowsNoVolumeOfADynamicDisk) {
   const auto node = LoadScenario("gce-pd-scsi", "test");
   ASSERT_THAT(node, IsOk());
   const VolumeId scratch = (*node)->Snapshot().disks[1].partitions[2].volume->id;

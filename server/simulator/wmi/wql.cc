@@ -110,7 +110,7 @@ class Parser {
     if (associators.association == nullptr || associators.result == nullptr) {
       return cim::HresultStatus(cim::hresult::kInvalidClass, "query");
     }
-    // WMI would find nothing for an unknown role. The double refuses it, because it must be a
+    // WMI would return no objects for an unknown role. The double refuses it, because it must be a
     // typing error.
     const auto role_of = [&](absl::string_view name, const Class& end) -> const Property* {
       const Property* role = associators.association->FindProperty(name);

@@ -23,7 +23,7 @@ struct Condition {
 // `SELECT * FROM class WHERE a = 1 AND b <> 'x'`, or a list of properties instead of `*`.
 struct Select {
   const Class* of = nullptr;
-  // Nothing for all.
+  // Nullopt selects all columns.
   std::optional<std::vector<const Property*>> columns;
   std::vector<Condition> where;
 };
@@ -46,8 +46,8 @@ using Statement = std::variant<Select, AssociatorsOf>;
 // error quotes the query.
 absl::StatusOr<Statement> ParseWql(cim::Namespace space, absl::string_view wql);
 
-// Returns true if an instance's property meets the condition: text is compared without case, a
-// char16 with case; null equals nothing and differs from nothing.
+// Returns true if an instance's property meets the condition: text is compared ignoring case, a
+// char16 with case. A comparison with null is never true.
 bool Matches(const Condition& condition, const cim::Object& object);
 
 }  // namespace csi_proxy::machine::simulator::wmi

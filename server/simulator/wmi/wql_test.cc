@@ -29,14 +29,14 @@ Value Literal(absl::string_view wql) {
   return select.where.size() == 1 ? select.where.front().value : Value();
 }
 
-TEST(WqlTest, SelectsAll) {
+TEST(WqlTest, AStarSelectsAllProperties) {
   const Select select = Selected("SELECT * FROM MSFT_Disk");
   EXPECT_STREQ(select.of->name, "MSFT_Disk");
   EXPECT_FALSE(select.columns.has_value());
   EXPECT_TRUE(select.where.empty());
 }
 
-TEST(WqlTest, HasNoCaseAndTakesAnySpace) {
+TEST(WqlTest, WqlIgnoresCaseAndSpace) {
   const Select select =
       Selected("\t select number ,path\r\n from msft_disk where NUMBER=1 and ISOFFLINE = true ");
   ASSERT_TRUE(select.columns.has_value());
@@ -47,7 +47,7 @@ TEST(WqlTest, HasNoCaseAndTakesAnySpace) {
   EXPECT_EQ(select.where[1].value, Value::Boolean(true));
 }
 
-TEST(WqlTest, SystemPropertiesAreNoColumns) {
+TEST(WqlTest, SystemPropertiesAreNotReturnedAsColumns) {
   const Select select = Selected("SELECT __RELPATH, Number FROM MSFT_Disk");
   ASSERT_THAT(*select.columns, SizeIs(1));
   EXPECT_TRUE(Selected("SELECT __RELPATH FROM MSFT_Disk").columns->empty());
@@ -69,7 +69,7 @@ TEST(WqlTest, NumbersMayBeQuoted) {
             Value::Uint16(3260));
 }
 
-TEST(WqlTest, ConditionsMayExclude) {
+TEST(WqlTest, ConditionsMayUseNotEqual) {
   const Select select =
       Selected("SELECT * FROM MSFT_Partition WHERE DiskNumber = '1' AND GptType <> '{e3c9e316}'");
   ASSERT_THAT(select.where, SizeIs(2));
@@ -83,12 +83,12 @@ TEST(WqlTest, ConditionsMayExclude) {
   EXPECT_FALSE(matches(Value::Null(cim::Type::kString)));
 }
 
-TEST(WqlTest, BackslashEscapes) {
+TEST(WqlTest, ABackslashEscapesSpecialCharacters) {
   EXPECT_EQ(Literal(R"(SELECT * FROM MSFT_Disk WHERE Path = '\\\\?\\a \'b\' \"c\"')"),
             Value::String(R"(\\?\a 'b' "c")"));
 }
 
-TEST(WqlTest, LiteralsThatAreNone) {
+TEST(WqlTest, MalformedLiteralsAreRefused) {
   for (const char* wql : {
            // Doubled quotes belong to SQL.
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'it''s')",
@@ -120,7 +120,7 @@ TEST(WqlTest, LiteralsThatAreNone) {
   }
 }
 
-TEST(WqlTest, QueriesThatAreNone) {
+TEST(WqlTest, MalformedQueriesAreRefused) {
   for (const char* wql : {
            "",
            "SELECT",
@@ -151,13 +151,13 @@ TEST(WqlTest, QueriesThatAreNone) {
   }
 }
 
-TEST(WqlTest, ClassesOfOtherNamespaces) {
+TEST(WqlTest, ClassesOfOtherNamespacesAreUnknown) {
   EXPECT_THAT(Parse("SELECT * FROM MSFT_Nothing"), FailsWithHresult(cim::hresult::kInvalidClass));
   EXPECT_THAT(Parse("SELECT * FROM Win32_BIOS"), FailsWithHresult(cim::hresult::kInvalidClass));
   EXPECT_THAT(Parse("SELECT * FROM Win32_BIOS", kCimV2), IsOk());
 }
 
-TEST(WqlTest, ErrorsQuoteNothing) {
+TEST(WqlTest, ErrorsDoNotQuoteTheQuery) {
   const std::string secret = "hunter2";
   EXPECT_EQ(std::string(Parse("SELECT * FROM MSFT_Disk WHERE Path = '" + secret).status().message())
                 .find(secret),
@@ -167,7 +167,7 @@ TEST(WqlTest, ErrorsQuoteNothing) {
 constexpr cim::Association kVolumes = {"MSFT_PartitionToVolume", "MSFT_Volume", "Volume",
                                        "Partition"};
 
-TEST(WqlTest, Associators) {
+TEST(WqlTest, AssociatorsParsesAPathWithSpecialCharacters) {
   // The path contains every special character: braces, quotes, backslashes, spaces.
   const std::string path =
       MakePath(*FindClass(kStorage, "MSFT_Partition"),
@@ -182,14 +182,14 @@ TEST(WqlTest, Associators) {
   EXPECT_STREQ(associators.role->name, "Partition");
 }
 
-TEST(WqlTest, TheClausesOfAssociatorsHaveNoOrder) {
+TEST(WqlTest, TheClausesOfAssociatorsMayBeInAnyOrder) {
   EXPECT_THAT(Parse("associators of {MSFT_Partition.ObjectId=\"x\"} where role=Partition "
                     "ResultRole = Volume AssocClass=MSFT_PartitionToVolume ResultClass "
                     "= MSFT_Volume"),
               IsOk());
 }
 
-TEST(WqlTest, AssociatorsThatAreNone) {
+TEST(WqlTest, MalformedAssociatorsAreRefused) {
   const std::string path = "MSFT_Partition.ObjectId=\"x\"";
   const std::string good = kVolumes.ToWql(path);
   ASSERT_THAT(Parse(good), IsOk());
@@ -226,7 +226,7 @@ TEST(WqlTest, AssociatorsThatAreNone) {
               FailsWithHresult(cim::hresult::kInvalidObjectPath));
 }
 
-TEST(WqlTest, Matches) {
+TEST(WqlTest, MatchesComparesTextIgnoringCase) {
   const cim::Object disk("MSFT_Disk", "",
                          {{"Path", Value::String("\\\\?\\A")},
                           {"Number", Value::Uint32(7)},
@@ -242,7 +242,7 @@ TEST(WqlTest, Matches) {
   EXPECT_FALSE(matches(Query("MSFT_Disk").Where("SerialNumber", Value::String(""))));
 }
 
-TEST(WqlTest, Char16HasCase) {
+TEST(WqlTest, Char16IsComparedCaseSensitively) {
   const cim::Object partition("MSFT_Partition", "", {{"DriveLetter", Value::Char16('C')}});
   const auto matches = [&](absl::string_view wql) {
     return Matches(Selected(wql).where.front(), partition);
@@ -251,7 +251,7 @@ TEST(WqlTest, Char16HasCase) {
   EXPECT_FALSE(matches("SELECT * FROM MSFT_Partition WHERE DriveLetter = 'c'"));
 }
 
-TEST(ObjectPathTest, ReadsWhatItMakes) {
+TEST(ObjectPathTest, ParsePathReadsThePathsOfMakePath) {
   const Class& bios = *FindClass(kCimV2, "Win32_BIOS");
   const cim::Properties keys = {{"Name", Value::String(R"(a "b" \c\)")},
                                 {"SoftwareElementID", Value::String("")},
@@ -272,13 +272,13 @@ TEST(ObjectPathTest, ReadsWhatItMakes) {
   EXPECT_EQ(other->instance, text);
 }
 
-TEST(ObjectPathTest, AClassIsNoInstance) {
+TEST(ObjectPathTest, APathOfAClassHasNoInstance) {
   const auto path = ParsePath(kStorage, "MSFT_iSCSITarget");
   ASSERT_THAT(path, IsOk());
   EXPECT_TRUE(path->instance.empty());
 }
 
-TEST(ObjectPathTest, PathsThatAreNone) {
+TEST(ObjectPathTest, MalformedPathsAreRefused) {
   for (const char* text :
        {"", ".", "MSFT_Disk.", "MSFT_Disk.ObjectId", "MSFT_Disk.ObjectId=", "MSFT_Disk.ObjectId=1",
         "MSFT_Disk.ObjectId=\"x", "MSFT_Disk.ObjectId=\"x\"y", "MSFT_Disk.ObjectId=\"x\",",

@@ -33,7 +33,7 @@ func (h *stepwise) BasicPartitionsExist(uint32) (bool, error) {
 }
 func (h *stepwise) CreateBasicPartition(uint32) error { return h.ask("partition") }
 
-func TestPartitionsStepByStep(t *testing.T) {
+func TestPartitionDiskDoesOnlyTheMissingSteps(t *testing.T) {
 	for _, c := range []struct {
 		initialized, partitioned bool
 		fails, want              string

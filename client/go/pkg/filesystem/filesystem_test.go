@@ -26,7 +26,7 @@ func (r *recorder) CreateSymlink(oldname, new string) error {
 }
 func (r *recorder) IsSymlink(path string) (bool, error) { return true, r.ask("link? " + path) }
 
-func TestPathsAreValidatedBeforeTheHostIsAsked(t *testing.T) {
+func TestPathsAreValidatedBeforeTheHostIsCalled(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		ok   bool
@@ -77,7 +77,7 @@ func TestPathsAreValidatedBeforeTheHostIsAsked(t *testing.T) {
 	}
 }
 
-func TestLinksAndValidityAreNotValidated(t *testing.T) {
+func TestIsSymlinkAndPathValidPassAnyPathToTheHost(t *testing.T) {
 	host := &recorder{}
 	files, _ := New(host)
 	if link, err := files.IsSymlink(context.Background(), &IsSymlinkRequest{Path: `\var\lib`}); err != nil || !link.IsSymlink {

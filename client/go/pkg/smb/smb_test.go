@@ -44,7 +44,7 @@ func (f files) PathValid(context.Context, *fs.PathValidRequest) (*fs.PathValidRe
 	return &fs.PathValidResponse{Valid: f.valid}, nil
 }
 
-func TestMapsStepByStep(t *testing.T) {
+func TestNewSMBGlobalMappingDoesOnlyTheMissingSteps(t *testing.T) {
 	const remote, link = `//Server/Share/Sub`, `C:\var\lib\kubelet\link`
 	const made = `map \\server\share user secret`
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestMapsStepByStep(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatIsNotAShare(t *testing.T) {
+func TestPathsThatAreNotSharesAreRefused(t *testing.T) {
 	for _, remote := range []string{"", "hostname", `\\hostname`, `\\hostname\`, "///"} {
 		host := &stepwise{}
 		client, _ := New(host, files{})
@@ -88,7 +88,7 @@ func TestRefusesWhatIsNotAShare(t *testing.T) {
 	}
 }
 
-func TestFindsTheShareOfAPath(t *testing.T) {
+func TestShareOfAPathIsFound(t *testing.T) {
 	for path, want := range map[string]string{
 		`\\Host\Share`:          `\\host\share`,
 		`\\host\share\`:         `\\host\share`,

@@ -37,7 +37,7 @@ func Example_libraryDriver() {
 }
 
 // hosttest.Use connects a driver that makes its own interfaces to the node.
-func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
+func TestDriverWithItsOwnInterfacesUsesTheNode(t *testing.T) {
 	// aws-ebs-csi-driver's NewSafeMounterV2 makes its interfaces in this way.
 	disks, _ := disk.New(diskapi.New())
 	files, _ := filesystem.New(filesystemapi.New())
@@ -64,7 +64,7 @@ func TestADriverThatMakesItsOwnInterfaces(t *testing.T) {
 	}
 }
 
-func TestATargetsDisksAreThereWhileItIsConnected(t *testing.T) {
+func TestTargetsDisksExistWhileItIsConnected(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	ctx, conn := context.Background(), connect(t, node)
 	targets, _ := iscsi.New(iscsiapi.NewWithConn(conn))

@@ -21,7 +21,7 @@ import (
 const share = `\\fileserver.example\data`
 
 // Each test has its own node, with a disk of equal name and a fault that hits no other node.
-func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
+func TestParallelTestsHaveSeparateNodes(t *testing.T) {
 	for i := 0; i < 8; i++ {
 		i := i
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestADiskComesAsItIsDescribed(t *testing.T) {
+func TestAttachedDiskHasTheGivenProperties(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	want := csiproxytest.Disk{
 		Number: 40, SizeBytes: 8 << 30, Location: "Integrated : Adapter 3 : Port 0 : Target 0 : LUN 7", Page83: "page", SerialNumber: "serial",
@@ -101,7 +101,7 @@ func TestADiskComesAsItIsDescribed(t *testing.T) {
 }
 
 // Paths from the kubelet have no drive, and lead through several links.
-func TestPathsLeadWhereTheNodesDo(t *testing.T) {
+func TestHelpersResolvePathsAsTheNodeDoes(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	driver := newDriver(connect(t, node))
 	node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30, SerialNumber: "vol1"})
@@ -145,7 +145,7 @@ func TestPathsLeadWhereTheNodesDo(t *testing.T) {
 	node.AssertExists(`C:\var\loop`)
 }
 
-func TestFlags(t *testing.T) {
+func TestNodeFollowsItsFlags(t *testing.T) {
 	t.Run("what calls may touch", func(t *testing.T) {
 		node := csiproxytest.NewNode(t, "", `--working-dir=C:\csi`, "--allowed-services=MSiSCSI")
 		files, services := filesystemv1.NewFilesystemClient(connect(t, node)), systemv1alpha1.NewSystemClient(connect(t, node))
@@ -191,7 +191,7 @@ func (r *recorder) Fatalf(format string, args ...interface{}) {
 	r.fatal = append(r.fatal, fmt.Sprintf(format, args...))
 }
 
-func TestAssertionsFailWithWhatIsThere(t *testing.T) {
+func TestFailedAssertionsPrintTheActualState(t *testing.T) {
 	r := &recorder{TB: t}
 	node := csiproxytest.NewNode(r, "")
 	if node == nil {
@@ -243,7 +243,7 @@ func TestAssertionsFailWithWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestWhatCannotHappenFailsTheTest(t *testing.T) {
+func TestImpossibleChangesFailTheTest(t *testing.T) {
 	r := &recorder{TB: t}
 	node := csiproxytest.NewNode(r, "")
 	if node == nil {
@@ -274,7 +274,7 @@ func TestWhatCannotHappenFailsTheTest(t *testing.T) {
 	}
 }
 
-func TestWithoutTheProgramsTheirNameIsInTheMessage(t *testing.T) {
+func TestErrorNamesTheMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", "none")
 	r := &recorder{TB: t}
 	if node := csiproxytest.NewNode(r, ""); node != nil || len(r.fatal) != 1 || !strings.Contains(r.fatal[0], `"csi-proxy`) {

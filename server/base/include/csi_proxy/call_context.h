@@ -20,8 +20,8 @@ struct Peer {
   int64_t process_id = 0;
   // The path of the process's image; empty if unknown.
   std::string image_path;
-  // Identifies the tenant whose limits the client shares (TenantOf() of platform/peer_process.h). Good
-  // only for comparison. Empty if unknown.
+  // The tenant of the client; clients of a tenant share limits (TenantOf() of
+  // platform/peer_process.h). Good only for comparison. Empty if unknown.
   std::string tenant = {};
 };
 
@@ -62,16 +62,16 @@ class CallContext {
                        SlotHolder* slot = nullptr)
       : CallContext(SteadyTime::Now() + (deadline - absl::Now()), cancelled, peer, pipe, slot) {}
 
-  // Returns the time by which the answer is due; SteadyTime::InfiniteFuture() for none.
+  // Returns the time by which the answer is due, or SteadyTime::InfiniteFuture().
   SteadyTime deadline() const { return deadline_; }
 
   // Returns the caller, or a default Peer if unknown.
   const Peer& peer() const;
 
-  // Returns the pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
+  // Returns the pipe of the call, `csi-proxy-volume-v1`; empty for a call without a pipe.
   const char* pipe() const { return pipe_; }
 
-  // Returns the call's valid W3C traceparent; empty if the call has none.
+  // Returns the call's valid W3C traceparent, or an empty text.
   absl::string_view traceparent() const { return traceparent_; }
 
   // Returns the ids of the trace and the caller's span, `<32 hex>-<16 hex>`; empty if unknown.
@@ -111,14 +111,14 @@ class CallContext {
   // (w3.org/TR/trace-context/#traceparent-header). The text must outlive the copy.
   CallContext Traced(absl::string_view traceparent) const;
 
-  // Returns a copy whose deadline is at most `time`.
+  // Returns a copy with a deadline of at most `time`.
   CallContext NoLaterThan(SteadyTime time) const;
 
-  // Returns a copy whose deadline is earlier by one `part`th of the time left, but at most by
+  // Returns a copy with a deadline that is earlier by one `part`th of the time left, but at most by
   // `most`, so that time is left for the caller's remaining steps. REQUIRES: part > 0.
   CallContext Leaving(int part, absl::Duration most) const;
 
-  // Returns a copy whose deadline is at most `limit` from now.
+  // Returns a copy with a deadline of at most `limit` from now.
   CallContext WithTimeout(absl::Duration limit) const;
 
   // Returns a copy for undoing the call's steps, even if the call has ended: the copy is never

@@ -10,11 +10,10 @@ namespace csi_proxy {
 
 enum class Severity { kInfo, kWarning, kError };
 
-// A log line, without a line end, and the place in the source code that wrote it. Made implicitly
-// from text, so that the place is where a LogFunction or a LineFunction is called. Does not own the
-// text.
+// A log line without its line end, and the place in the source code that wrote it: text is
+// converted implicitly where a LogFunction or a LineFunction is called. Does not own the text.
 struct LogText {
-  // The defaults are not std::source_location's, which clang 14 lacks.
+  // The defaults are not std::source_location's, because clang 14 lacks it.
   template <std::convertible_to<absl::string_view> Text>
   LogText(const Text& line_text, const char* written_in = __builtin_FILE(),
           int written_at = __builtin_LINE())
@@ -26,14 +25,14 @@ struct LogText {
   int line;
 };
 
-// Receives one log line. Many threads call it at once. Must not call the object that logs. Lines
-// never contain secrets. A function of `(Severity, absl::string_view)` is one, too.
+// Receives one log line. Many threads call it concurrently. Must not call the object that logs.
+// Lines never contain secrets. A function of `(Severity, absl::string_view)` is one, too.
 using LogFunction = std::function<void(Severity severity, const LogText& line)>;
 
 // Receives the lines of one severity.
 using LineFunction = std::function<void(const LogText& line)>;
 
-// The log where a program sets none: writes a line to standard error as klog does, escaped.
+// The default log of a program: writes an escaped line to standard error as klog does.
 void LogToStderr(Severity severity, const LogText& line);
 
 }  // namespace csi_proxy

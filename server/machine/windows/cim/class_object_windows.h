@@ -1,4 +1,4 @@
-// Converts between CIM objects and those of WMI's COM API, including errors.
+// Converts between the product's CIM objects and WMI's COM objects, including errors.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace csi_proxy::cim {
 
-// Returns the class, all properties but the system's own, and the relative path: the full path if
-// there is none, "" if there is neither.
+// Returns the class, all properties but the system's own, and the relative path, or else the full
+// path, or else "".
 absl::StatusOr<Object> ToObject(IWbemClassObject* object);
 
 // Returns a new, empty instance of a class.

@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 
 using ComSessionFaultsTest = FakeWmiTest;
 
-TEST_F(ComSessionFaultsTest, QueriesGetsAndMethods) {
+TEST_F(ComSessionFaultsTest, QueriesAndMethodsReturnTheirObjects) {
   const auto things = session_->Query({}, Namespace::kCimV2, cim::Query("Thing"));
   ASSERT_TRUE(things.ok()) << things.status();
   ASSERT_EQ(things->size(), 2u);
@@ -46,7 +46,7 @@ Variant Zero(VARTYPE type, bool is_array) {
 }
 
 // If the value of one property cannot be converted, the other properties can still be read.
-TEST_F(ComSessionFaultsTest, AnUnreadablePropertyFailsOnlyItsReader) {
+TEST_F(ComSessionFaultsTest, AnUnreadablePropertyFailsOnlyWhenItIsRead) {
   constexpr VARTYPE kCarriers[] = {VT_I2,      VT_I4,      VT_R4,       VT_R8,    VT_CY,
                                    VT_DATE,    VT_BSTR,    VT_DISPATCH, VT_ERROR, VT_BOOL,
                                    VT_UNKNOWN, VT_DECIMAL, VT_I1,       VT_UI1,   VT_UI2,
@@ -81,7 +81,7 @@ TEST_F(ComSessionFaultsTest, AnUnreadablePropertyFailsOnlyItsReader) {
 }
 
 // Each Next() is a round trip.
-TEST_F(ComSessionFaultsTest, ManyObjectsComeAtOnce) {
+TEST_F(ComSessionFaultsTest, ObjectsAreFetchedInBatches) {
   FakeReply reply;
   for (int i = 0; i < 100; ++i) {
     reply.objects.push_back(FakeObject::New(L"Thing", L"Thing=" + std::to_wstring(i)));
@@ -107,7 +107,7 @@ TEST_F(ComSessionFaultsTest, ManyObjectsComeAtOnce) {
   }
 }
 
-TEST_F(ComSessionFaultsTest, ConnectsOnceForEachNamespaceAndThread) {
+TEST_F(ComSessionFaultsTest, TheSessionConnectsOncePerNamespace) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
@@ -120,7 +120,7 @@ TEST_F(ComSessionFaultsTest, ConnectsOnceForEachNamespaceAndThread) {
   EXPECT_EQ(connections_, 3);
 }
 
-TEST_F(ComSessionFaultsTest, ManyThreads) {
+TEST_F(ComSessionFaultsTest, ManyThreadsCanUseOneSession) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
@@ -152,7 +152,7 @@ TEST_F(ComSessionFaultsTest, EveryProxyIsEncryptedAndImpersonates) {
   }
 }
 
-TEST_F(ComSessionFaultsTest, ParametersGoAsTheSignatureSays) {
+TEST_F(ComSessionFaultsTest, ParametersAreSentWithTheTypesOfTheSignature) {
   wmi_.method = [this](const std::wstring& path, const std::wstring& method, FakeObject* in) {
     ++calls_;
     EXPECT_EQ(path, L"Thing.Name=\"x\"");
@@ -184,7 +184,7 @@ TEST_F(ComSessionFaultsTest, ParametersGoAsTheSignatureSays) {
   EXPECT_EQ(calls_, 1);
 }
 
-TEST_F(ComSessionFaultsTest, WrongParametersAreNamedAndNotTold) {
+TEST_F(ComSessionFaultsTest, ErrorsNameAWrongParameterButNotItsValue) {
   const auto status_of = [&](const std::string& method, const Arguments& arguments) {
     return Invoke(method, arguments).status();
   };
@@ -208,7 +208,7 @@ TEST_F(ComSessionFaultsTest, WrongParametersAreNamedAndNotTold) {
   EXPECT_EQ(calls_, 0);
 }
 
-TEST_F(ComSessionFaultsTest, AMethodThatGivesNothingHasRun) {
+TEST_F(ComSessionFaultsTest, AMethodWithoutOutParametersSucceeds) {
   wmi_.method = [](auto&&...) { return FakeReply(); };
   const auto result = Invoke("Plain");
   ASSERT_TRUE(result.ok()) << result.status();
@@ -216,7 +216,7 @@ TEST_F(ComSessionFaultsTest, AMethodThatGivesNothingHasRun) {
 }
 
 // A server in this process may answer before the call returns.
-TEST_F(ComSessionFaultsTest, AnAnswerGivenAtOnceIsTaken) {
+TEST_F(ComSessionFaultsTest, ASynchronousAnswerIsAccepted) {
   wmi_.get = [get = wmi_.get](const std::wstring& path) {
     FakeReply reply = get(path);
     reply.at_once = true;
@@ -232,7 +232,7 @@ TEST_F(ComSessionFaultsTest, AnAnswerGivenAtOnceIsTaken) {
   EXPECT_EQ(result->return_value, 7u);
 }
 
-TEST_F(ComSessionFaultsTest, ClassesAreAskedForOnce) {
+TEST_F(ComSessionFaultsTest, AClassDefinitionIsFetchedOnce) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(Invoke("Make").ok());
   EXPECT_TRUE(
       session_->Invoke({}, Namespace::kCimV2, R"(\\HOST\root\cimv2:Thing.Name="x")", "Make").ok());
@@ -241,7 +241,7 @@ TEST_F(ComSessionFaultsTest, ClassesAreAskedForOnce) {
   EXPECT_EQ(calls_, 7);
 }
 
-TEST_F(ComSessionFaultsTest, TextWmiCannotTakeNeverReachesIt) {
+TEST_F(ComSessionFaultsTest, TextThatWmiCannotAcceptIsNotSent) {
   const auto query = [&](const std::string& name) {
     return session_
         ->Query({}, Namespace::kCimV2, cim::Query("Thing").Where("Name", Value::String(name)))
@@ -273,7 +273,7 @@ FakeReply Failing(HRESULT begin, HRESULT end) {
   return reply;
 }
 
-TEST_F(ComSessionFaultsTest, TheErrorObjectIsRead) {
+TEST_F(ComSessionFaultsTest, ErrorsIncludeTheErrorObject) {
   for (const bool at_once : {true, false}) {
     const FakeReply reply = at_once ? Failing(WBEM_E_FAILED, 0) : Failing(0, WBEM_E_FAILED);
     wmi_.query = [reply](auto&&...) { return reply; };
@@ -289,7 +289,7 @@ TEST_F(ComSessionFaultsTest, TheErrorObjectIsRead) {
   EXPECT_THAT(std::string(Query().message()), HasSubstr("SELECT * FROM Thing"));
 }
 
-TEST_F(ComSessionFaultsTest, TheErrorThatTheObjectNamesIsRead) {
+TEST_F(ComSessionFaultsTest, AWin32CodeInTheErrorObjectIsKept) {
   FakeReply reply;
   reply.end = WBEM_E_FAILED;
   reply.error = FakeObject::New(L"MSFT_WmiError");
@@ -302,7 +302,7 @@ TEST_F(ComSessionFaultsTest, TheErrorThatTheObjectNamesIsRead) {
 }
 
 // WMI is used all the same, because each proxy is secured on its own.
-TEST_F(ComSessionFaultsTest, ThatTheProcessCannotBeSecuredIsOnlyLogged) {
+TEST_F(ComSessionFaultsTest, AFailedComSecuritySetupIsOnlyLogged) {
   // Static, because CoInitializeSecurity is a plain function.
   static HRESULT answer;
   const struct {
@@ -323,7 +323,7 @@ TEST_F(ComSessionFaultsTest, ThatTheProcessCannotBeSecuredIsOnlyLogged) {
   }
 }
 
-TEST_F(ComSessionFaultsTest, AProvidersMessageComesFirst) {
+TEST_F(ComSessionFaultsTest, TheProvidersMessageReplacesTheDescription) {
   FakeReply reply = Failing(0, WBEM_E_FAILED);
   reply.error->Set(L"Message", "the provider's words");
   wmi_.method = [reply](auto&&...) { return reply; };
@@ -331,7 +331,7 @@ TEST_F(ComSessionFaultsTest, AProvidersMessageComesFirst) {
               AllOf(HasSubstr("the provider's words"), Not(HasSubstr("the words"))));
 }
 
-TEST_F(ComSessionFaultsTest, AnErrorLeftOnTheThreadIsNotTakenForOurs) {
+TEST_F(ComSessionFaultsTest, AnOlderErrorOfTheThreadIsIgnored) {
   ICreateErrorInfo* create = nullptr;
   ASSERT_EQ(CreateErrorInfo(&create), S_OK);
   create->SetDescription(const_cast<wchar_t*>(L"stale"));
@@ -345,7 +345,7 @@ TEST_F(ComSessionFaultsTest, AnErrorLeftOnTheThreadIsNotTakenForOurs) {
   EXPECT_THAT(std::string(Query().message()), Not(HasSubstr("stale")));
 }
 
-TEST_F(ComSessionFaultsTest, AbsentThingsAreNotFound) {
+TEST_F(ComSessionFaultsTest, AMissingObjectIsNotFoundAndAMissingNamespaceUnimplemented) {
   wmi_.method = [](auto&&...) {
     FakeReply reply;
     reply.end = WBEM_E_NOT_FOUND;
@@ -358,7 +358,7 @@ TEST_F(ComSessionFaultsTest, AbsentThingsAreNotFound) {
   EXPECT_EQ(Query({}, Namespace::kSmb).code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST_F(ComSessionFaultsTest, LongQueriesAreShownInPart) {
+TEST_F(ComSessionFaultsTest, ErrorsShortenLongQueries) {
   wmi_.query = [](auto&&...) {
     FakeReply reply;
     reply.end = WBEM_E_FAILED;

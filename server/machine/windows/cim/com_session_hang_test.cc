@@ -46,7 +46,7 @@ TEST_F(ComSessionHangTest, CallsEndAtTheDeadline) {
   }
 }
 
-TEST_F(ComSessionHangTest, CallsEndOnceCancelled) {
+TEST_F(ComSessionHangTest, CallsEndWhenCancelled) {
   wmi_.query = [](auto&&...) { return Hanging(); };
   wmi_.method = [](auto&&...) { return Hanging(); };
   for (const bool query : {true, false}) {
@@ -64,7 +64,7 @@ TEST_F(ComSessionHangTest, CallsEndOnceCancelled) {
   }
 }
 
-TEST_F(ComSessionHangTest, NothingIsAskedOfWmiOnceItIsTooLate) {
+TEST_F(ComSessionHangTest, AnExpiredOrCancelledCallDoesNotReachWmi) {
   const CallContext late = CallContext().WithTimeout(-absl::Seconds(1));
   absl::Notification cancelled;
   cancelled.Notify();
@@ -75,7 +75,7 @@ TEST_F(ComSessionHangTest, NothingIsAskedOfWmiOnceItIsTooLate) {
   EXPECT_EQ(connections_, 0);
 }
 
-TEST_F(ComSessionHangTest, AMethodIsNotBegunAfterTheDeadline) {
+TEST_F(ComSessionHangTest, AMethodDoesNotStartAfterTheDeadline) {
   wmi_.get = [get = wmi_.get](const std::wstring& path) {
     absl::SleepFor(absl::Milliseconds(300));
     FakeReply reply = get(path);
@@ -88,7 +88,7 @@ TEST_F(ComSessionHangTest, AMethodIsNotBegunAfterTheDeadline) {
   EXPECT_EQ(calls_, 0);
 }
 
-TEST_F(ComSessionHangTest, AHungCallHoldsUpNoOther) {
+TEST_F(ComSessionHangTest, AHungCallDoesNotDelayOtherCalls) {
   wmi_.query = [query = wmi_.query](const std::wstring& wql) {
     return wql == L"SELECT * FROM Hung" ? Hanging() : query(wql);
   };
@@ -117,7 +117,7 @@ TEST_F(ComSessionHangTest, AHungCallHoldsUpNoOther) {
   method.join();
 }
 
-TEST_F(ComSessionHangTest, AHungConnectHoldsUpNoOther) {
+TEST_F(ComSessionHangTest, AHungConnectDoesNotDelayOtherNamespaces) {
   absl::Notification end;
   wmi_.connect = [&](const std::wstring& space) {
     if (space == L"ROOT\\Microsoft\\Windows\\Storage") end.WaitForNotification();

@@ -11,7 +11,7 @@ namespace {
 
 using ComSessionLostTest = FakeWmiTest;
 
-TEST_F(ComSessionLostTest, QueriesAndGetsAreRepeatedOnceOnANewConnection) {
+TEST_F(ComSessionLostTest, AfterALostConnectionQueriesAreRepeatedOnce) {
   for (const uint32_t lost :
        {hresult::kRpcServerUnavailable, hresult::kRpcDisconnected, hresult::kRpcCallFailed,
         hresult::kRpcCallFailedDne, hresult::kShuttingDown, hresult::kTransportFailure}) {
@@ -41,7 +41,7 @@ TEST_F(ComSessionLostTest, QueriesAndGetsAreRepeatedOnceOnANewConnection) {
   EXPECT_EQ(gets, 2);
 }
 
-TEST_F(ComSessionLostTest, ALossThatLastsIsReported) {
+TEST_F(ComSessionLostTest, AConnectionThatStaysLostIsUnavailable) {
   wmi_.query = [&](auto&&...) {
     ++queries_;
     FakeReply reply;
@@ -59,7 +59,7 @@ TEST_F(ComSessionLostTest, ALossThatLastsIsReported) {
   EXPECT_EQ(connections_, 2);
 }
 
-TEST_F(ComSessionLostTest, OtherFailuresAreNotRepeated) {
+TEST_F(ComSessionLostTest, CallsWithOtherErrorsAreNotRepeated) {
   wmi_.query = [&](auto&&...) {
     ++queries_;
     FakeReply reply;
@@ -71,7 +71,7 @@ TEST_F(ComSessionLostTest, OtherFailuresAreNotRepeated) {
   EXPECT_EQ(connections_, 1);
 }
 
-TEST_F(ComSessionLostTest, AMethodThatCertainlyDidNotRunIsRepeated) {
+TEST_F(ComSessionLostTest, AMethodIsRepeatedIfItCannotHaveRun) {
   for (const uint32_t lost :
        {hresult::kRpcServerUnavailable, hresult::kRpcDisconnected, hresult::kRpcCallFailedDne}) {
     connections_ = calls_ = definitions_ = 0;
@@ -90,7 +90,7 @@ TEST_F(ComSessionLostTest, AMethodThatCertainlyDidNotRunIsRepeated) {
   }
 }
 
-TEST_F(ComSessionLostTest, AMethodIsRepeatedWhenConnectingOrItsClassFailed) {
+TEST_F(ComSessionLostTest, AMethodIsRepeatedIfConnectingOrReadingItsClassFailed) {
   wmi_.connect = [&](auto&&...) {
     return ++connections_ == 1 ? Hr(hresult::kRpcServerUnavailable) : S_OK;
   };
@@ -108,7 +108,7 @@ TEST_F(ComSessionLostTest, AMethodIsRepeatedWhenConnectingOrItsClassFailed) {
   EXPECT_EQ(calls_, 2);
 }
 
-TEST_F(ComSessionLostTest, AMethodThatMayHaveRunIsNeverRepeated) {
+TEST_F(ComSessionLostTest, AMethodIsNotRepeatedIfItMayHaveRun) {
   struct Loss {
     HRESULT begin;
     HRESULT end;

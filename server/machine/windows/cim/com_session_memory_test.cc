@@ -74,7 +74,7 @@ class ComSessionMemoryTest : public FakeWmiTest {
 };
 
 // Large, because COM caches small BSTRs instead of freeing them.
-TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheyAreFreed) {
+TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheirMemoryIsFreed) {
   std::string secret;
   while (secret.size() < 200'000) secret += "hunter2";
   const Arguments arguments = {{"Password", Value::String(secret)},
@@ -95,7 +95,7 @@ TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheyAreFreed) {
   EXPECT_EQ(spy_.secrets_freed, 0);
 }
 
-TEST_F(ComSessionMemoryTest, TheSpySeesSecretsThatAreNotWiped) {
+TEST_F(ComSessionMemoryTest, TheTestDetectsSecretsThatAreNotWiped) {
   std::wstring secret;
   while (secret.size() < 200'000) secret += kSecret;
   const int64_t before = spy_.secrets_freed;
@@ -105,7 +105,7 @@ TEST_F(ComSessionMemoryTest, TheSpySeesSecretsThatAreNotWiped) {
 }
 
 // Every way in which a call may end, repeated.
-TEST_F(ComSessionMemoryTest, NothingIsLeftBehind) {
+TEST_F(ComSessionMemoryTest, CallsLeakNoMemoryHoweverTheyEnd) {
   wmi_.query = [query = wmi_.query](const std::wstring& wql) {
     FakeReply reply = query(wql);
     reply.error = FakeObject::New(L"__ExtendedStatus");

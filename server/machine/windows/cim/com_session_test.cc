@@ -38,7 +38,7 @@ class ComSessionTest : public ::testing::Test {
   std::unique_ptr<Session> session_ = NewComSession();
 };
 
-TEST_F(ComSessionTest, Bios) {
+TEST_F(ComSessionTest, TheBiosCanBeQueried) {
   const auto found = Query(cim::Query("Win32_BIOS"));
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_EQ(found->size(), 1u);
@@ -52,7 +52,7 @@ TEST_F(ComSessionTest, Bios) {
   for (const auto& [name, value] : bios.properties()) EXPECT_THAT(name, Not(StartsWith("__")));
 }
 
-TEST_F(ComSessionTest, AThreadOfASingleThreadedApartmentIsTurnedAway) {
+TEST_F(ComSessionTest, ACallOnASingleThreadedApartmentIsRefused) {
   absl::Status status;
   std::thread([&] {
     ASSERT_EQ(CoInitializeEx(nullptr, COINIT_APARTMENTTHREADED), S_OK);
@@ -63,7 +63,7 @@ TEST_F(ComSessionTest, AThreadOfASingleThreadedApartmentIsTurnedAway) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("single-threaded"));
 }
 
-TEST_F(ComSessionTest, AServiceByQueryAndAmongAll) {
+TEST_F(ComSessionTest, AServiceIsFoundByAQueryAndInAListing) {
   const auto chosen = Query(cim::Query("Win32_Service").Where("Name", Value::String(kService)));
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   ASSERT_EQ(chosen->size(), 1u);
@@ -77,7 +77,7 @@ TEST_F(ComSessionTest, AServiceByQueryAndAmongAll) {
   EXPECT_THAT(*all, ::testing::Contains((*chosen)[0]));
 }
 
-TEST_F(ComSessionTest, AbsentObjectsAreNotFound) {
+TEST_F(ComSessionTest, UnknownClassesAndMethodsAreErrorsAndAQueryMayFindNoObject) {
   EXPECT_EQ(HresultOf(session_->Invoke({}, Namespace::kCimV2, "Win32_Nope", "Nope").status()),
             hresult::kInvalidClass);
   const auto none = Query(cim::Query("Win32_Service").Where("Name", Value::String("nope")));
@@ -91,7 +91,7 @@ TEST_F(ComSessionTest, AbsentObjectsAreNotFound) {
             hresult::kInvalidMethod);
 }
 
-TEST_F(ComSessionTest, QueriesWmiCannotReadAreErrors) {
+TEST_F(ComSessionTest, AMalformedQueryIsAnError) {
   const absl::Status status = Query(cim::Query("SELECT")).status();
   EXPECT_THAT(HresultOf(status),
               ::testing::AnyOf(hresult::kInvalidQuery, uint32_t{WBEM_E_UNPARSABLE_QUERY}));
@@ -99,7 +99,7 @@ TEST_F(ComSessionTest, QueriesWmiCannotReadAreErrors) {
 }
 
 // Wine lacks this namespace.
-TEST_F(ComSessionTest, AnAbsentNamespace) {
+TEST_F(ComSessionTest, AnAbsentNamespaceIsUnimplemented) {
   const absl::Status status =
       session_->Query({}, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping")).status();
   if (status.ok()) GTEST_SKIP() << "this machine has it";
@@ -111,7 +111,7 @@ TEST_F(ComSessionTest, AnAbsentNamespace) {
 
 // HKEY_LOCAL_MACHINE as a signed number, because Wine declares the parameter so; a uint32, as
 // Windows has it, holds the same bits.
-TEST_F(ComSessionTest, AStaticMethod) {
+TEST_F(ComSessionTest, AStaticMethodCanBeCalled) {
   const auto result =
       session_->Invoke({}, Namespace::kCimV2, "StdRegProv", "EnumKey",
                        {{"hDefKey", Value::Signed(Type::kSint32, static_cast<int32_t>(0x80000002))},
@@ -124,7 +124,7 @@ TEST_F(ComSessionTest, AStaticMethod) {
   EXPECT_THAT(*names, ::testing::Contains(Value::String("Windows NT")));
 }
 
-TEST_F(ComSessionTest, AnInstancesMethod) {
+TEST_F(ComSessionTest, AnInstancesMethodCanBeCalled) {
   const auto result = session_->Invoke({}, Namespace::kCimV2, kServicePath, "StartService");
   ASSERT_TRUE(result.ok()) << result.status();
   // The service runs already (learn.microsoft.com/windows/win32/cimwin32prov/
@@ -132,7 +132,7 @@ TEST_F(ComSessionTest, AnInstancesMethod) {
   EXPECT_EQ(result->return_value, 10u);
 }
 
-TEST_F(ComSessionTest, WrongParametersAreNamedAndNotTold) {
+TEST_F(ComSessionTest, ErrorsNameAWrongParameterButNotItsValue) {
   const auto message = [&](const Arguments& arguments) {
     return std::string(session_->Invoke({}, Namespace::kCimV2, "StdRegProv", "EnumKey", arguments)
                            .status()
@@ -144,7 +144,7 @@ TEST_F(ComSessionTest, WrongParametersAreNamedAndNotTold) {
               AllOf(HasSubstr("StdRegProv.EnumKey(hDefKey)"), Not(HasSubstr("hunter2"))));
 }
 
-TEST_F(ComSessionTest, TooLate) {
+TEST_F(ComSessionTest, AnExpiredOrCancelledQueryFails) {
   absl::Notification cancelled;
   cancelled.Notify();
   EXPECT_EQ(session_
@@ -163,7 +163,7 @@ TEST_F(ComSessionTest, TooLate) {
 
 // Threads that have not joined an apartment. One at a time, because Wine's tables do not allow two
 // readers; com_session_faults_test.cc runs them at once.
-TEST_F(ComSessionTest, ManyThreads) {
+TEST_F(ComSessionTest, ManyThreadsCanQueryInTurn) {
   std::mutex turn;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -194,7 +194,7 @@ Usage CurrentUsage() {
   return usage;
 }
 
-TEST_F(ComSessionTest, QueriesLeaveNothingBehind) {
+TEST_F(ComSessionTest, QueriesLeakNoHandlesOrMemory) {
   const auto ask = [&](int times) {
     for (int i = 0; i < times; ++i) {
       ASSERT_TRUE(Query(cim::Query("Win32_BIOS")).ok());

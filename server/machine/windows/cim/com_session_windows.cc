@@ -54,7 +54,7 @@ std::string ClassOf(absl::string_view path) {
 // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/fcf30bd4-7ba4-4896-bd87-0c3fdb6340a0).
 constexpr ULONG kObjectsAtOnce = 64;
 
-// Returns true for an error after which the call has certainly not run.
+// Returns true if the error proves that the call has not run.
 bool IsCertainlyNotRun(uint32_t result) {
   return result == hresult::kRpcServerUnavailable || result == hresult::kRpcDisconnected ||
          result == hresult::kRpcCallFailedDne;
@@ -110,9 +110,9 @@ absl::StatusOr<MethodResult> ToMethodResult(absl::string_view what, IWbemClassOb
   return result;
 }
 
-// Connections belong to the multithreaded apartment; threads of a single-threaded one, which a
-// driver that embeds this may have, must not use them
-// (learn.microsoft.com/windows/win32/com/multithreaded-apartments).
+// Connections belong to the multithreaded apartment; threads of a single-threaded one must not use
+// them (learn.microsoft.com/windows/win32/com/multithreaded-apartments). A driver that embeds this
+// may have such threads.
 absl::Status CheckApartment() {
   APTTYPE type;
   APTTYPEQUALIFIER qualifier;

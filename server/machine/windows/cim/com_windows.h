@@ -1,5 +1,5 @@
-// Owners of COM interfaces, BSTRs, VARIANTs and SAFEARRAYs. Must be included by the files that call
-// WMI only.
+// Owners of COM interfaces, BSTRs, VARIANTs and SAFEARRAYs. Only files that call WMI may include
+// it.
 #pragma once
 
 #include <windows.h>
@@ -17,7 +17,7 @@
 
 namespace csi_proxy::cim {
 
-// Owns a reference to a COM object, or none.
+// Owns a reference to a COM object, or is null.
 template <typename Interface>
 class ComPtr {
  public:
@@ -45,7 +45,7 @@ class ComPtr {
     return &pointer_;
   }
 
-  // Returns another interface of the object, or none if it lacks that interface.
+  // Returns another interface of the object, or null if it lacks that interface.
   template <typename Other>
   ComPtr<Other> As(REFIID iid) const {
     ComPtr<Other> other;
@@ -69,7 +69,7 @@ class Bstr {
     const int length =
         size == 0 ? 0 : MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, nullptr, 0);
     text_ = SysAllocStringLen(nullptr, static_cast<UINT>(length));
-    // Like `new`, which ends the program when memory is exhausted.
+    // As `new` does, ends the program when memory is exhausted.
     if (text_ == nullptr) std::abort();
     if (length > 0) MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, text_, length);
   }

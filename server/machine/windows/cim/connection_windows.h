@@ -20,8 +20,8 @@
 namespace csi_proxy::cim {
 
 // Gives the process a multithreaded apartment, and sets its default security by
-// `initialize_security`, which is CoInitializeSecurity. If the latter fails, calls `warn`, and WMI
-// still works, because SecureProxy() secures each proxy.
+// `initialize_security` (CoInitializeSecurity or a test's substitute). If the latter fails, calls
+// `warn`; WMI still works, because SecureProxy() secures each proxy.
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const LineFunction& warn);
 
@@ -29,12 +29,12 @@ absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
 // interface that comes from WMI, before its first call.
 absl::Status SecureProxy(IUnknown* proxy);
 
-// Returns the milliseconds of one wait in WMI, after which `context` must be checked.
+// Returns the milliseconds of one wait in WMI, until the next check of `context`.
 LONG WaitSlice(const CallContext& context);
 
-// Waits for the result of GetObject() or ExecMethod(); null if there is none. `done` is a result
-// that the call returned at once, as a server in this process may; otherwise polls `pending` until
-// the call or `context` ends.
+// Waits for the result of GetObject() or ExecMethod(). It may be null. `done` is a result that the
+// call returned itself, as a server in this process may; otherwise polls `pending` until the call
+// or `context` ends.
 absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
                                                ComPtr<IWbemClassObject> done,
                                                const ComPtr<IWbemCallResult>& pending);
@@ -51,8 +51,8 @@ class Connection {
   absl::StatusOr<ComPtr<IWbemClassObject>> Fetch(const CallContext& context, absl::string_view what,
                                                  const std::string& path) const;
 
-  // Returns the class of a method's in parameters, null if it has none, or WBEM_E_INVALID_CLASS or
-  // WBEM_E_INVALID_METHOD. Fetches each class from WMI only once.
+  // Returns the class of a method's in parameters, null for a method without any, or
+  // WBEM_E_INVALID_CLASS or WBEM_E_INVALID_METHOD. Fetches each class from WMI only once.
   absl::StatusOr<ComPtr<IWbemClassObject>> GetSignature(const CallContext& context,
                                                         const std::string& class_name,
                                                         const std::string& method);

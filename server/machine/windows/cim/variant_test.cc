@@ -97,7 +97,7 @@ std::vector<Trip> Scalars() {
   return trips;
 }
 
-TEST(VariantTest, EveryScalarIsCarriedAsWmiCarriesItAndComesBack) {
+TEST(VariantTest, EveryScalarSurvivesARoundTripInWmisVariantType) {
   for (const Trip& trip : Scalars()) {
     SCOPED_TRACE(trip.value.DebugString().substr(0, 80));
     const CIMTYPE type = Cim(trip.value.type());
@@ -108,7 +108,7 @@ TEST(VariantTest, EveryScalarIsCarriedAsWmiCarriesItAndComesBack) {
   }
 }
 
-TEST(VariantTest, EveryArrayIsCarriedAsWmiCarriesItAndComesBack) {
+TEST(VariantTest, EveryArraySurvivesARoundTripInWmisVariantType) {
   for (const Trip& trip : Scalars()) {
     SCOPED_TRACE(trip.value.DebugString().substr(0, 80));
     const CIMTYPE type = Cim(trip.value.type(), true);
@@ -130,7 +130,7 @@ TEST(VariantTest, ArraysKeepTheirOrder) {
   EXPECT_EQ(Read(*variant, Cim(Type::kString, true)), array);
 }
 
-TEST(VariantTest, NullsAreNullsOfTheirType) {
+TEST(VariantTest, NullsKeepTheirType) {
   Variant null;
   V_VT(null.get()) = VT_NULL;
   const Variant empty;
@@ -151,7 +151,7 @@ TEST(VariantTest, NullsAreNullsOfTheirType) {
 }
 
 // Automation carries uint32 and uint16 as signed integers, negative from 2^31 on.
-TEST(VariantTest, BitsAreReadByTheCimTypeNotByTheCarriersSign) {
+TEST(VariantTest, IntegersAreReadByTheirCimTypeAndNotByTheVariantsSign) {
   EXPECT_EQ(Read(I4(-1), CIM_UINT32), Value::Uint32(0xFFFFFFFF));
   EXPECT_EQ(Read(I4(std::numeric_limits<LONG>::min()), CIM_UINT32), Value::Uint32(0x80000000));
   EXPECT_EQ(Read(I4(-1), CIM_SINT32), Value::Signed(Type::kSint32, -1));
@@ -162,7 +162,7 @@ TEST(VariantTest, BitsAreReadByTheCimTypeNotByTheCarriersSign) {
   EXPECT_EQ(Read(I2(-1), CIM_CHAR16), Value::Char16(0xFFFF));
 }
 
-TEST(VariantTest, EveryIntegerCarrierIsRead) {
+TEST(VariantTest, IntegersAreReadFromEveryVariantType) {
   const auto read = [](VARTYPE carrier, auto set) {
     Variant variant;
     V_VT(variant.get()) = carrier;
@@ -179,7 +179,7 @@ TEST(VariantTest, EveryIntegerCarrierIsRead) {
   EXPECT_EQ(read(VT_UI8, [](VARIANT* v) { V_UI8(v) = 7; }), Value::Uint32(7));
 }
 
-TEST(VariantTest, SixtyFourBitsAreTextDecimalOrHexadecimal) {
+TEST(VariantTest, IntegersOf64BitsAreReadFromDecimalOrHexadecimalText) {
   EXPECT_EQ(Read(Text("0"), CIM_UINT64), Value::Uint64(0));
   EXPECT_EQ(Read(Text("18446744073709551615"), CIM_UINT64), Value::Uint64(~uint64_t{0}));
   EXPECT_EQ(Read(Text("0x1F"), CIM_UINT64), Value::Uint64(31));
@@ -190,7 +190,7 @@ TEST(VariantTest, SixtyFourBitsAreTextDecimalOrHexadecimal) {
   EXPECT_EQ(Read(Text("0xFFFFFFFFFFFFFFFF"), CIM_SINT64), Value::Signed(Type::kSint64, -1));
 }
 
-TEST(VariantTest, AValueOfAnotherTypeIsAnErrorAndNeverCut) {
+TEST(VariantTest, AValueThatDoesNotFitItsTypeIsAnError) {
   for (const char* const text : {"", " ", "0x", "-", "--1", "1x", "18446744073709551616", "1.5"}) {
     EXPECT_FALSE(ToValue(*Text(text), CIM_UINT64).ok()) << text;
   }
@@ -227,7 +227,7 @@ TEST(VariantTest, ArraysOfVariantsAreRead) {
   EXPECT_EQ(Read(none, CIM_STRING | CIM_FLAG_ARRAY), Value::Array(Type::kString, {}));
 }
 
-TEST(VariantTest, TextEndsAtItsNul) {
+TEST(VariantTest, TextEndsAtItsFirstNul) {
   EXPECT_EQ(Read(Text(absl::string_view("ab\0c", 4)), CIM_STRING), Value::String("ab"));
   Variant null;
   V_VT(null.get()) = VT_BSTR;
@@ -240,7 +240,7 @@ struct Refusal {
   CIMTYPE type;
 };
 
-TEST(VariantTest, ParametersOfAnotherKindAreRefusedAndNotTold) {
+TEST(VariantTest, ErrorsForAParameterOfAnotherKindHideItsValue) {
   const Refusal refusals[] = {
       {Value::String("hunter2"), CIM_UINT32},
       {Value::String("hunter2"), CIM_BOOLEAN},
@@ -269,14 +269,14 @@ TEST(VariantTest, ParametersOfAnotherKindAreRefusedAndNotTold) {
   }
 }
 
-TEST(VariantTest, NumbersOfAnotherTypeInRangeAreTaken) {
+TEST(VariantTest, NumbersInTheRangeOfTheParametersTypeAreAccepted) {
   const absl::StatusOr<Variant> variant = ToVariant(Value::Uint32(3260), CIM_UINT16, NoSpawn);
   ASSERT_TRUE(variant.ok());
   EXPECT_EQ(V_VT(&**variant), VT_I4);
   EXPECT_EQ(V_I4(&**variant), 3260);
 }
 
-TEST(VariantTest, TextWithANulIsRefusedAndNotTold) {
+TEST(VariantTest, ErrorsForTextWithANulHideTheText) {
   for (const CIMTYPE type : {CIM_STRING, CIM_DATETIME, CIM_REFERENCE}) {
     const absl::StatusOr<Variant> variant =
         ToVariant(Value::String(std::string("hunter2\0x", 9)), type, NoSpawn);
@@ -285,7 +285,7 @@ TEST(VariantTest, TextWithANulIsRefusedAndNotTold) {
   }
 }
 
-TEST(VariantTest, TextIsWiped) {
+TEST(VariantTest, WipeOverwritesText) {
   const auto all_zero = [](BSTR text) {
     return std::wstring(text, SysStringLen(text)) == std::wstring(SysStringLen(text), L'\0');
   };
@@ -338,7 +338,7 @@ Object Node(uint32_t number, Value child, Value children) {
                  {"Children", std::move(children)}});
 }
 
-TEST_F(EmbeddedTest, ObjectsInObjectsComeBack) {
+TEST_F(EmbeddedTest, NestedObjectsSurviveARoundTrip) {
   const Value null = Value::Null(Type::kObject);
   const Value leaf = Value::Embedded(Node(3, null, null));
   const Value tree = Value::Embedded(
@@ -351,7 +351,7 @@ TEST_F(EmbeddedTest, ObjectsInObjectsComeBack) {
   EXPECT_EQ(Read(*variant, CIM_STRING), tree);
 }
 
-TEST_F(EmbeddedTest, ErrorsNameClassAndProperty) {
+TEST_F(EmbeddedTest, ErrorsNameTheClassAndTheProperty) {
   const auto status_of = [&](const Value& value) {
     return ToVariant(value, CIM_OBJECT, spawn_).status();
   };
@@ -367,7 +367,7 @@ TEST_F(EmbeddedTest, ErrorsNameClassAndProperty) {
   EXPECT_THAT(std::string(mismatch.message()), Not(HasSubstr("70007")));
 }
 
-TEST_F(EmbeddedTest, TextInPlaceOfAnObjectIsText) {
+TEST_F(EmbeddedTest, TextInPlaceOfAnObjectIsReadAsText) {
   EXPECT_EQ(Read(Text("instance of X {}"), CIM_OBJECT), Value::String("instance of X {}"));
 }
 

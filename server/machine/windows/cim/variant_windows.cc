@@ -15,7 +15,7 @@
 namespace csi_proxy::cim {
 namespace {
 
-// Returns the VARTYPE with which Automation carries a CIM type; VT_EMPTY for an unknown type.
+// Returns the VARTYPE that carries a CIM type in Automation, or VT_EMPTY for an unknown type.
 VARTYPE CarrierOf(Type type) {
   switch (type) {
     case Type::kUint8:
@@ -174,7 +174,7 @@ absl::StatusOr<Value> ToArray(const VARIANT& variant, Type type) {
   absl::Status status;
   for (ULONG i = 0; i < array->rgsabound[0].cElements && status.ok(); ++i) {
     const char* const source = static_cast<const char*>(data) + i * size;
-    // A view of the element, which the array still owns.
+    // A view of the element; the array still owns it.
     if (carrier == VT_VARIANT) {
       std::memcpy(&element, source, size);
     } else {
@@ -299,7 +299,7 @@ absl::StatusOr<Variant> FromArray(const Value& value, Type type, const Spawn& sp
   V_ARRAY(variant.get()) = array;
   for (LONG i = 0; i < static_cast<LONG>(elements->size()); ++i) {
     ABSL_ASSIGN_OR_RETURN(Variant element, FromScalar((*elements)[i], type, spawn));
-    // Text and objects are passed by value, others by address.
+    // Text and objects are passed by value, all other types by address.
     const bool is_pointer = carrier == VT_BSTR || carrier == VT_UNKNOWN;
     void* const source = is_pointer ? V_BYREF(element.get()) : &V_I8(element.get());
     const HRESULT result = SafeArrayPutElement(array, &i, source);

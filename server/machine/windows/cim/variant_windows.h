@@ -13,7 +13,7 @@
 
 namespace csi_proxy::cim {
 
-// Returns the value of a property of CIM type `type`, which may have CIM_FLAG_ARRAY. VT_NULL and
+// Returns the value of a property of CIM type `type`, possibly with CIM_FLAG_ARRAY. VT_NULL and
 // VT_EMPTY are null. An object and text are accepted for each other, because WMI declares embedded
 // objects both ways.
 absl::StatusOr<Value> ToValue(const VARIANT& variant, CIMTYPE type);

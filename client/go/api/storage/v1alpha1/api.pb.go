@@ -134,17 +134,17 @@ func (MountKind) EnumDescriptor() ([]byte, []int) {
 type MountState int32
 
 const (
-	// The target exists, after following all links. For a share the mapping is in order; the server
-	// was not asked.
+	// The target exists, after following all links. Of a share only the mapping was checked; the
+	// server was not contacted.
 	MountState_ALIVE MountState = 0
-	// Its target is not there: a volume whose disk was pulled or is offline, a path that is gone or
-	// not a directory, a circle of links.
+	// Its target is not there: a volume whose disk was pulled or is offline, a path that is missing
+	// or no directory, a circle of links.
 	MountState_DANGLING MountState = 1
 	// The target is on a share that the node has not mapped, or whose mapping Windows does not show
 	// as OK. A mapping that has not been used for a while may show so and still work.
 	MountState_DISCONNECTED MountState = 2
-	// The target was not checked: it lies outside the working directories, or Windows refused, or did
-	// not say within a second which shares are mapped.
+	// The target was not checked: it lies outside the working directories, or Windows refused, or
+	// Windows did not list the mapped shares within a second.
 	MountState_UNDETERMINED MountState = 3
 )
 
@@ -428,9 +428,9 @@ type DiskInfo struct {
 	OfflineReason string `protobuf:"bytes,18,opt,name=offline_reason,json=offlineReason,proto3" json:"offline_reason,omitempty"`
 	// Whether the disk's read-only flag is set.
 	IsReadOnly bool `protobuf:"varint,19,opt,name=is_read_only,json=isReadOnly,proto3" json:"is_read_only,omitempty"`
-	// If the request sets `read_content`: the content that Windows does not recognise, in words;
-	// empty if there is none, or if the disk is offline. Begins with `not known: ` if the disk cannot
-	// be read.
+	// Set only if the request sets `read_content`: the content that Windows does not recognise, in
+	// words. Empty if there is none, or if the disk is offline. Begins with `not known: ` if the disk
+	// cannot be read.
 	Content       string `protobuf:"bytes,20,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1427,8 +1427,8 @@ type ListSmbMappingsResponse struct {
 	Mappings []*SmbMapping `protobuf:"bytes,1,rep,name=mappings,proto3" json:"mappings,omitempty"`
 	// Links may be missing, for the reasons of ListMountsResponse.
 	Incomplete bool `protobuf:"varint,2,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
-	// The last failed attempt on each share since the service began, unless a later one succeeded; at
-	// most 128.
+	// The last failed attempt on each share since the service started, unless a later attempt has
+	// succeeded; at most 128.
 	Failures      []*ShareFailure `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1883,8 +1883,8 @@ type DiskSelector struct {
 	// Compared whole.
 	Page83 string `protobuf:"bytes,3,opt,name=page83,proto3" json:"page83,omitempty"`
 	// The LUN in decimal. The next three fields select among adapters that have this LUN. Without
-	// adapter and bus, disks that Windows lives on never match, nor do the others on the adapter of
-	// the disk that Windows runs on or boots from, because clouds put the node's temporary disk
+	// adapter and bus, two kinds of disks never match: those that Windows lives on, and all on the
+	// adapter of the disk that Windows runs on or boots from. Clouds put the node's temporary disk
 	// there.
 	LunId string `protobuf:"bytes,4,opt,name=lun_id,json=lunId,proto3" json:"lun_id,omitempty"`
 	// The adapter, in decimal.
@@ -2424,8 +2424,8 @@ type UnstageShareRequest struct {
 	// The path at which StageShare made the link. If empty, only the mapping of `remote_path` is
 	// removed, if no link leads to the share.
 	TargetPath string `protobuf:"bytes,1,opt,name=target_path,json=targetPath,proto3" json:"target_path,omitempty"`
-	// As for StageShare, or empty. If given, a link to another place is left alone; and if another
-	// program has removed the link already, the mapping can still be found and removed.
+	// As for StageShare, or empty. If given, a link to another place stays, and the mapping is found
+	// and removed even if another program has removed the link.
 	RemotePath    string `protobuf:"bytes,2,opt,name=remote_path,json=remotePath,proto3" json:"remote_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

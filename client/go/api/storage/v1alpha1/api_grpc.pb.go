@@ -52,20 +52,20 @@ type StorageClient interface {
 	// while the flag was set refuses writes until it is mounted again. FAILED_PRECONDITION when the
 	// flag is to be set on a disk that is offline or that Windows lives on (see StageVolume).
 	SetDiskReadOnly(ctx context.Context, in *SetDiskReadOnlyRequest, opts ...grpc.CallOption) (*SetDiskReadOnlyResponse, error)
-	// Quick-formats a volume. FAILED_PRECONDITION when the volume has a file system and the request
-	// does not set `overwrite`, when it is mounted at a folder, or when Windows lives on its disk
-	// (see StageVolume). Succeeds without formatting where FormatVolume of the volume group does.
+	// Quick-formats a volume. Skips the format where FormatVolume of the volume group does.
+	// FAILED_PRECONDITION when the volume has a file system and the request does not set `overwrite`,
+	// when it is mounted at a folder, or when Windows lives on its disk (see StageVolume).
 	FormatVolume(ctx context.Context, in *FormatStorageVolumeRequest, opts ...grpc.CallOption) (*FormatStorageVolumeResponse, error)
 	// Returns the size and use of the file system, on a volume or a share, that contains a path.
 	// Follows links and mount points. NOT_FOUND when the path does not exist.
 	GetPathStats(ctx context.Context, in *GetPathStatsRequest, opts ...grpc.CallOption) (*GetPathStatsResponse, error)
 	// Lists the mounted folders and directory links below the working directories, in the order of
-	// their paths. Does not look behind them. Omits entries whose name no call accepts.
+	// their paths. Does not list their content. Omits entries whose name no call accepts.
 	ListMounts(ctx context.Context, in *ListMountsRequest, opts ...grpc.CallOption) (*ListMountsResponse, error)
-	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if it
-	// still leads to the same target; removes nothing else. Succeeds if nothing is there.
-	// FAILED_PRECONDITION when the entry is no link, leads to another target, or works, and when a
-	// directory above it is a link or a mounted folder, because a pod may have put that there.
+	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if its
+	// target is still the one in the request. Removes no other entry. Succeeds if nothing is there.
+	// FAILED_PRECONDITION when the entry is no link, works, or has another target, and when a
+	// directory above it is a link or a mounted folder, because a pod may have made that.
 	RemoveMount(ctx context.Context, in *RemoveMountRequest, opts ...grpc.CallOption) (*RemoveMountResponse, error)
 	// Lists the node's global SMB mappings, in the order of their shares, with the links to each.
 	ListSmbMappings(ctx context.Context, in *ListSmbMappingsRequest, opts ...grpc.CallOption) (*ListSmbMappingsResponse, error)
@@ -73,90 +73,97 @@ type StorageClient interface {
 	GetVolumeHealth(ctx context.Context, in *GetVolumeHealthRequest, opts ...grpc.CallOption) (*GetVolumeHealthResponse, error)
 	// Returns the health of volumes and their disks, with two queries of WMI for all of them. Lists a
 	// volume as not known if it does not answer within a third of a second. When most of the caller's
-	// time is over, lists the remaining volumes as not known, too.
+	// time is over, also lists the remaining volumes as not known.
 	ListVolumeHealth(ctx context.Context, in *ListVolumeHealthRequest, opts ...grpc.CallOption) (*ListVolumeHealthResponse, error)
-	// Makes a disk's volume usable at a directory, from any state: finds the disk (after a rescan if
-	// necessary), brings it online, makes it writable, initialises it as GPT, partitions it, formats
-	// its volume if it has no file system, mounts the volume, and grows it to the size of the disk.
-	// Skips steps that are done already, so the call can be repeated after an error, a crash or a
-	// reboot and ends in the same state. Creates the directory if it is missing, and replaces a mount
-	// whose volume is gone. NOT_FOUND when there is no such disk; FAILED_PRECONDITION when several
-	// disks match, when a disk selected by its number would replace the mount of another volume that
-	// is gone, when Windows lives on the disk (boots from it, runs on it, or one of its volumes
-	// has a drive letter or is mounted at a folder outside of the working directories), when it
-	// contains foreign data (several data partitions, partitions of other kinds, written data on a
-	// raw disk or in a partition without a file system, another file system than requested), or when
-	// the directory is not empty, is a link or a file; ALREADY_EXISTS when another volume is mounted
-	// there. Does not grow a volume that is mounted there already and has got a drive letter since.
-	// Formats a disk only if it reads as zero where file systems, volume managers and encryption
-	// write. The error for a used disk names what was recognised on it.
+	// Makes a disk's volume usable at a directory, from any state of the node. Finds the disk, after
+	// a rescan if necessary; brings it online; makes it writable; initialises it as GPT; partitions
+	// it; formats its volume if it has no file system; mounts the volume; grows it to the disk's
+	// size. Skips steps that are done, so a call that is repeated after an error, a crash or a reboot
+	// ends in the same state. Creates the directory if it is missing. Replaces a mount whose volume
+	// is gone. Does not grow a mounted volume that has got a drive letter since. Formats a disk only
+	// if it reads as zero where file systems, volume managers and encryption write. NOT_FOUND when
+	// there is no such disk. ALREADY_EXISTS when another volume is mounted there. FAILED_PRECONDITION
+	// when
+	//   - several disks match;
+	//   - a disk selected by its number would replace the mount of another volume that is gone;
+	//   - Windows lives on the disk: boots from it, runs on it, or one of its volumes has a drive
+	//     letter or is mounted at a folder outside of the working directories;
+	//   - the disk contains foreign data: several data partitions, partitions of other kinds, written
+	//     data on a raw disk or in a partition without a file system, or another file system than
+	//     requested. The error names what was recognised;
+	//   - the directory is not empty, is a link or is a file.
 	StageVolume(ctx context.Context, in *StageVolumeRequest, opts ...grpc.CallOption) (*StageVolumeResponse, error)
 	// Undoes StageVolume: flushes the volume, takes its disk offline, and removes the mount and the
-	// directory. The disk stays online if a volume of it is mounted at another folder too, if Windows
-	// lives on it, or if Windows keeps it online as critical or in use; `steps` says if it went
-	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
-	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
-	// there, or when it is a link or a file. If another program keeps the directory open, the mount
-	// is removed and the directory stays; `warnings` names the program. `warnings` also says if no
-	// disk was looked at because nothing is mounted.
+	// directory. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
+	// error or a crash. `steps` says whether the disk went offline. `warnings` says
+	//   - why the disk stays online: a volume of it is mounted at another folder, Windows lives on it,
+	//     or Windows keeps it online as critical or in use;
+	//   - that the directory stays because a program keeps it open, and names the program;
+	//   - that no disk was looked at, because nothing is mounted.
+	//
+	// FAILED_PRECONDITION when the directory is a link or a file, or when it is not empty and nothing
+	// is mounted there.
 	UnstageVolume(ctx context.Context, in *UnstageVolumeRequest, opts ...grpc.CallOption) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
-	// done already, so the call can be repeated after an error, a crash or a reboot and ends in the
-	// same state; replaces a mapping through which the share cannot be reached. The link is made
-	// before the mapping and removed after it, so that no crash leaves a mapping without a link to
-	// it, and a link always names the mapping that it needs. A call that fails removes the link that
-	// it made, unless Windows may have mapped the share all the same: then a repeated call or
-	// UnstageShare finds the link. The link replaces an empty directory. ALREADY_EXISTS when another
-	// link, or a volume, is there; FAILED_PRECONDITION when a file or a directory that is not empty
-	// is there, when the server refuses the credentials, or when the node is connected to it with
-	// others; PERMISSION_DENIED when the service binds mappings to credentials, and the share is
-	// mapped with others. ListSmbMappings lists the links to the mapping. There is no read-only
-	// stage: a mapping has no such flag, and the server decides who may write.
+	// done, so a call that is repeated after an error, a crash or a reboot ends in the same state.
+	// Replaces a mapping through which the share cannot be reached. The link replaces an empty
+	// directory. It is made before the mapping and removed after it, so that no crash leaves a
+	// mapping without a link. A call that fails removes the link that it made, unless Windows may
+	// have mapped the share all the same: then a repeated call or UnstageShare finds the link.
+	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
+	// such flag, and the server decides who may write. ALREADY_EXISTS when another link, or a volume,
+	// is there. PERMISSION_DENIED when the service binds mappings to credentials, and the share is
+	// mapped with others. FAILED_PRECONDITION when a file, or a directory that is not empty, is
+	// there, when the server refuses the credentials, or when the node is connected to it with
+	// others.
 	StageShare(ctx context.Context, in *StageShareRequest, opts ...grpc.CallOption) (*StageShareResponse, error)
 	// Undoes StageShare: removes the share's mapping, if no other link below the working directories
-	// leads to the share or below it, then the link. Reads the node's links for this instead of
-	// keeping a count that could be lost. If not all of them could be read, the mapping stays, and
-	// the answer says so. After a crash a repeated call finds the link and goes on. Succeeds if
-	// nothing is there; then `remote_path` names the mapping to remove, if no link leads to it.
-	// Programs that use a share without a link below the working directories lose it.
-	// FAILED_PRECONDITION when a file is there, a directory that is not empty, or any entry other
-	// than a link to this share. A link that another program keeps open becomes an empty directory,
-	// and a mapping that Windows does not remove stays: `warnings` says so.
+	// leads to the share or below it, then the link. Looks for links on the node each time, because a
+	// count could be lost. If some directories could not be read, the mapping stays, and the answer
+	// says so. After a crash a repeated call finds the link and goes on. Succeeds if nothing is
+	// there; then it removes the mapping that `remote_path` names, if no link leads to it. Programs
+	// that use a share without a link below the working directories lose it. FAILED_PRECONDITION when
+	// a file, a directory that is not empty, or another entry than a link to this share is there. A
+	// link that another program keeps open becomes an empty directory, and a mapping that Windows
+	// does not remove stays: `warnings` says so.
 	UnstageShare(ctx context.Context, in *UnstageShareRequest, opts ...grpc.CallOption) (*UnstageShareResponse, error)
-	// Makes a LUN of an iSCSI target usable at a directory, from any state of the node: registers the
-	// missing portals, refreshes the targets of the others, connects the target, waits up to ten
-	// seconds for the LUN's disk, and stages it like StageVolume. Skips steps that are done already,
-	// so the call can be repeated after an error, a crash or a reboot and ends in the same state;
-	// repeated after the LUN has grown, it grows the volume.
+	// Makes a LUN of an iSCSI target usable at a directory, from any state of the node. Registers the
+	// missing portals, refreshes the targets of the other portals, connects the target, waits up to
+	// ten seconds for the LUN's disk, and stages it like StageVolume. Skips steps that are done, so a
+	// call that is repeated after an error, a crash or a reboot ends in the same state. A call
+	// repeated after the LUN has grown grows the volume.
 	//
-	// An existing session is used if it logged in by a portal of the request with the request's
-	// `chap`, or if it shows the disk of the volume at the target path. Windows shows no more of a
-	// session, so using one proves no secret; a login does. Sessions by other portals may belong to
-	// another target of the same name. They are neither used nor made persistent. Without
-	// `multipath`, those that no disk needs are ended, as after a portal has got another address.
+	// Uses an existing session only if its authentication is the request's `chap`, and if it logged
+	// in by a portal of the request or shows the disk of the volume at the target path. Windows shows
+	// no more of a session, so only a new login proves the secret. Other sessions may belong to
+	// another target of the same name. They are neither used nor made persistent. Before a login,
+	// those that no disk needs are ended: with `multipath` those by the same portal, without it all.
 	//
 	// Without `multipath` there is one session for the request; the portals are tried in their order
-	// until one connects. With `multipath` there is one session for each portal, and sessions stay;
-	// several portals are FAILED_PRECONDITION unless MPIO has claimed the disk. The answer names the
-	// portals that failed, as long as there is a session. The portals have equal shares of the
-	// caller's time, at most half a minute each and two minutes in all. Without any session:
-	// UNAVAILABLE when no portal answers; FAILED_PRECONDITION when the target refuses the
-	// credentials; NOT_FOUND when no portal offers the target; DEADLINE_EXCEEDED, naming the portals
-	// that were tried, when the caller's time ends. FAILED_PRECONDITION also when the LUN is a second
-	// path to a disk that another session shows and that is in use; NOT_FOUND when the LUN does not
-	// appear. All other errors are StageVolume's.
+	// until one connects, those that failed the last time after the others. With `multipath` there is
+	// one session for each portal. The answer names the portals that failed, as long as there is a
+	// session. Each portal gets an equal share of the caller's time, at most half a minute, and all
+	// together get two minutes. UNAVAILABLE when no portal answers. NOT_FOUND when no portal offers
+	// the target, or the LUN does not appear. DEADLINE_EXCEEDED, naming the portals that were tried,
+	// when the caller's time ends. FAILED_PRECONDITION when the target refuses the credentials, when
+	// the LUN is a second path to a disk that another session shows and that is in use, or when the
+	// LUN shows as several disks because MPIO has not claimed it. All other errors are those of
+	// StageVolume.
 	StageTarget(ctx context.Context, in *StageTargetRequest, opts ...grpc.CallOption) (*StageTargetResponse, error)
-	// Undoes StageTarget: does the steps of UnstageVolume, then ends the sessions of the target for
-	// good, also at the next start. A session stays while a disk of it is mounted anywhere or another
-	// call works on it; the answer names such disks. A session of which this call unmounted no volume
-	// also stays while a disk of it is online with a volume, because another caller may be about to
-	// mount that. A repeated call counts the volume that the failed call unmounted as its own, unless
-	// the service has restarted since. Portals stay unless the request names them and no session
-	// stays: others may have registered them too, and they do nothing while no session needs them.
-	// Succeeds if nothing is there; can be repeated after an error or a crash. FAILED_PRECONDITION as
-	// for UnstageVolume, when the mounted volume is on a disk of the target with another LUN than the
-	// request names, or when Windows finds a disk of a session in use.
+	// Undoes StageTarget: does the steps of UnstageVolume, logs out of the target's sessions, and
+	// makes them non-persistent. Removes the portals that the request names, if all sessions have
+	// ended. Other portals stay, because other callers may have registered them. Succeeds if nothing
+	// is there; can be repeated after an error or a crash. A session stays if one of its disks is in
+	// use; `disks_in_use` names that disk. A disk is in use if it
+	//   - is mounted anywhere;
+	//   - is the object of another call;
+	//   - is online with a volume that this call did not unmount, because another caller may be about
+	//     to mount it. A repeated call counts the volume that the failed call unmounted as its own,
+	//     unless the service has restarted since.
+	//
+	// FAILED_PRECONDITION as for UnstageVolume, when the mounted volume is on a disk of the target
+	// with another LUN than the request names, or when Windows finds a disk of a session in use.
 	UnstageTarget(ctx context.Context, in *UnstageTargetRequest, opts ...grpc.CallOption) (*UnstageTargetResponse, error)
 }
 
@@ -315,20 +322,20 @@ type StorageServer interface {
 	// while the flag was set refuses writes until it is mounted again. FAILED_PRECONDITION when the
 	// flag is to be set on a disk that is offline or that Windows lives on (see StageVolume).
 	SetDiskReadOnly(context.Context, *SetDiskReadOnlyRequest) (*SetDiskReadOnlyResponse, error)
-	// Quick-formats a volume. FAILED_PRECONDITION when the volume has a file system and the request
-	// does not set `overwrite`, when it is mounted at a folder, or when Windows lives on its disk
-	// (see StageVolume). Succeeds without formatting where FormatVolume of the volume group does.
+	// Quick-formats a volume. Skips the format where FormatVolume of the volume group does.
+	// FAILED_PRECONDITION when the volume has a file system and the request does not set `overwrite`,
+	// when it is mounted at a folder, or when Windows lives on its disk (see StageVolume).
 	FormatVolume(context.Context, *FormatStorageVolumeRequest) (*FormatStorageVolumeResponse, error)
 	// Returns the size and use of the file system, on a volume or a share, that contains a path.
 	// Follows links and mount points. NOT_FOUND when the path does not exist.
 	GetPathStats(context.Context, *GetPathStatsRequest) (*GetPathStatsResponse, error)
 	// Lists the mounted folders and directory links below the working directories, in the order of
-	// their paths. Does not look behind them. Omits entries whose name no call accepts.
+	// their paths. Does not list their content. Omits entries whose name no call accepts.
 	ListMounts(context.Context, *ListMountsRequest) (*ListMountsResponse, error)
-	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if it
-	// still leads to the same target; removes nothing else. Succeeds if nothing is there.
-	// FAILED_PRECONDITION when the entry is no link, leads to another target, or works, and when a
-	// directory above it is a link or a mounted folder, because a pod may have put that there.
+	// Removes a mounted folder or a link that ListMounts lists as DANGLING or DISCONNECTED, if its
+	// target is still the one in the request. Removes no other entry. Succeeds if nothing is there.
+	// FAILED_PRECONDITION when the entry is no link, works, or has another target, and when a
+	// directory above it is a link or a mounted folder, because a pod may have made that.
 	RemoveMount(context.Context, *RemoveMountRequest) (*RemoveMountResponse, error)
 	// Lists the node's global SMB mappings, in the order of their shares, with the links to each.
 	ListSmbMappings(context.Context, *ListSmbMappingsRequest) (*ListSmbMappingsResponse, error)
@@ -336,90 +343,97 @@ type StorageServer interface {
 	GetVolumeHealth(context.Context, *GetVolumeHealthRequest) (*GetVolumeHealthResponse, error)
 	// Returns the health of volumes and their disks, with two queries of WMI for all of them. Lists a
 	// volume as not known if it does not answer within a third of a second. When most of the caller's
-	// time is over, lists the remaining volumes as not known, too.
+	// time is over, also lists the remaining volumes as not known.
 	ListVolumeHealth(context.Context, *ListVolumeHealthRequest) (*ListVolumeHealthResponse, error)
-	// Makes a disk's volume usable at a directory, from any state: finds the disk (after a rescan if
-	// necessary), brings it online, makes it writable, initialises it as GPT, partitions it, formats
-	// its volume if it has no file system, mounts the volume, and grows it to the size of the disk.
-	// Skips steps that are done already, so the call can be repeated after an error, a crash or a
-	// reboot and ends in the same state. Creates the directory if it is missing, and replaces a mount
-	// whose volume is gone. NOT_FOUND when there is no such disk; FAILED_PRECONDITION when several
-	// disks match, when a disk selected by its number would replace the mount of another volume that
-	// is gone, when Windows lives on the disk (boots from it, runs on it, or one of its volumes
-	// has a drive letter or is mounted at a folder outside of the working directories), when it
-	// contains foreign data (several data partitions, partitions of other kinds, written data on a
-	// raw disk or in a partition without a file system, another file system than requested), or when
-	// the directory is not empty, is a link or a file; ALREADY_EXISTS when another volume is mounted
-	// there. Does not grow a volume that is mounted there already and has got a drive letter since.
-	// Formats a disk only if it reads as zero where file systems, volume managers and encryption
-	// write. The error for a used disk names what was recognised on it.
+	// Makes a disk's volume usable at a directory, from any state of the node. Finds the disk, after
+	// a rescan if necessary; brings it online; makes it writable; initialises it as GPT; partitions
+	// it; formats its volume if it has no file system; mounts the volume; grows it to the disk's
+	// size. Skips steps that are done, so a call that is repeated after an error, a crash or a reboot
+	// ends in the same state. Creates the directory if it is missing. Replaces a mount whose volume
+	// is gone. Does not grow a mounted volume that has got a drive letter since. Formats a disk only
+	// if it reads as zero where file systems, volume managers and encryption write. NOT_FOUND when
+	// there is no such disk. ALREADY_EXISTS when another volume is mounted there. FAILED_PRECONDITION
+	// when
+	//   - several disks match;
+	//   - a disk selected by its number would replace the mount of another volume that is gone;
+	//   - Windows lives on the disk: boots from it, runs on it, or one of its volumes has a drive
+	//     letter or is mounted at a folder outside of the working directories;
+	//   - the disk contains foreign data: several data partitions, partitions of other kinds, written
+	//     data on a raw disk or in a partition without a file system, or another file system than
+	//     requested. The error names what was recognised;
+	//   - the directory is not empty, is a link or is a file.
 	StageVolume(context.Context, *StageVolumeRequest) (*StageVolumeResponse, error)
 	// Undoes StageVolume: flushes the volume, takes its disk offline, and removes the mount and the
-	// directory. The disk stays online if a volume of it is mounted at another folder too, if Windows
-	// lives on it, or if Windows keeps it online as critical or in use; `steps` says if it went
-	// offline. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
-	// error or a crash. FAILED_PRECONDITION when the directory is not empty and nothing is mounted
-	// there, or when it is a link or a file. If another program keeps the directory open, the mount
-	// is removed and the directory stays; `warnings` names the program. `warnings` also says if no
-	// disk was looked at because nothing is mounted.
+	// directory. Succeeds if nothing is there, or if the disk was pulled. Can be repeated after an
+	// error or a crash. `steps` says whether the disk went offline. `warnings` says
+	//   - why the disk stays online: a volume of it is mounted at another folder, Windows lives on it,
+	//     or Windows keeps it online as critical or in use;
+	//   - that the directory stays because a program keeps it open, and names the program;
+	//   - that no disk was looked at, because nothing is mounted.
+	//
+	// FAILED_PRECONDITION when the directory is a link or a file, or when it is not empty and nothing
+	// is mounted there.
 	UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error)
 	// Makes a share usable at a link: makes the link, with the directories above it, and maps the
 	// share with these credentials like NewSmbGlobalMapping of the smb group. Skips steps that are
-	// done already, so the call can be repeated after an error, a crash or a reboot and ends in the
-	// same state; replaces a mapping through which the share cannot be reached. The link is made
-	// before the mapping and removed after it, so that no crash leaves a mapping without a link to
-	// it, and a link always names the mapping that it needs. A call that fails removes the link that
-	// it made, unless Windows may have mapped the share all the same: then a repeated call or
-	// UnstageShare finds the link. The link replaces an empty directory. ALREADY_EXISTS when another
-	// link, or a volume, is there; FAILED_PRECONDITION when a file or a directory that is not empty
-	// is there, when the server refuses the credentials, or when the node is connected to it with
-	// others; PERMISSION_DENIED when the service binds mappings to credentials, and the share is
-	// mapped with others. ListSmbMappings lists the links to the mapping. There is no read-only
-	// stage: a mapping has no such flag, and the server decides who may write.
+	// done, so a call that is repeated after an error, a crash or a reboot ends in the same state.
+	// Replaces a mapping through which the share cannot be reached. The link replaces an empty
+	// directory. It is made before the mapping and removed after it, so that no crash leaves a
+	// mapping without a link. A call that fails removes the link that it made, unless Windows may
+	// have mapped the share all the same: then a repeated call or UnstageShare finds the link.
+	// ListSmbMappings lists the links to the mapping. There is no read-only stage: a mapping has no
+	// such flag, and the server decides who may write. ALREADY_EXISTS when another link, or a volume,
+	// is there. PERMISSION_DENIED when the service binds mappings to credentials, and the share is
+	// mapped with others. FAILED_PRECONDITION when a file, or a directory that is not empty, is
+	// there, when the server refuses the credentials, or when the node is connected to it with
+	// others.
 	StageShare(context.Context, *StageShareRequest) (*StageShareResponse, error)
 	// Undoes StageShare: removes the share's mapping, if no other link below the working directories
-	// leads to the share or below it, then the link. Reads the node's links for this instead of
-	// keeping a count that could be lost. If not all of them could be read, the mapping stays, and
-	// the answer says so. After a crash a repeated call finds the link and goes on. Succeeds if
-	// nothing is there; then `remote_path` names the mapping to remove, if no link leads to it.
-	// Programs that use a share without a link below the working directories lose it.
-	// FAILED_PRECONDITION when a file is there, a directory that is not empty, or any entry other
-	// than a link to this share. A link that another program keeps open becomes an empty directory,
-	// and a mapping that Windows does not remove stays: `warnings` says so.
+	// leads to the share or below it, then the link. Looks for links on the node each time, because a
+	// count could be lost. If some directories could not be read, the mapping stays, and the answer
+	// says so. After a crash a repeated call finds the link and goes on. Succeeds if nothing is
+	// there; then it removes the mapping that `remote_path` names, if no link leads to it. Programs
+	// that use a share without a link below the working directories lose it. FAILED_PRECONDITION when
+	// a file, a directory that is not empty, or another entry than a link to this share is there. A
+	// link that another program keeps open becomes an empty directory, and a mapping that Windows
+	// does not remove stays: `warnings` says so.
 	UnstageShare(context.Context, *UnstageShareRequest) (*UnstageShareResponse, error)
-	// Makes a LUN of an iSCSI target usable at a directory, from any state of the node: registers the
-	// missing portals, refreshes the targets of the others, connects the target, waits up to ten
-	// seconds for the LUN's disk, and stages it like StageVolume. Skips steps that are done already,
-	// so the call can be repeated after an error, a crash or a reboot and ends in the same state;
-	// repeated after the LUN has grown, it grows the volume.
+	// Makes a LUN of an iSCSI target usable at a directory, from any state of the node. Registers the
+	// missing portals, refreshes the targets of the other portals, connects the target, waits up to
+	// ten seconds for the LUN's disk, and stages it like StageVolume. Skips steps that are done, so a
+	// call that is repeated after an error, a crash or a reboot ends in the same state. A call
+	// repeated after the LUN has grown grows the volume.
 	//
-	// An existing session is used if it logged in by a portal of the request with the request's
-	// `chap`, or if it shows the disk of the volume at the target path. Windows shows no more of a
-	// session, so using one proves no secret; a login does. Sessions by other portals may belong to
-	// another target of the same name. They are neither used nor made persistent. Without
-	// `multipath`, those that no disk needs are ended, as after a portal has got another address.
+	// Uses an existing session only if its authentication is the request's `chap`, and if it logged
+	// in by a portal of the request or shows the disk of the volume at the target path. Windows shows
+	// no more of a session, so only a new login proves the secret. Other sessions may belong to
+	// another target of the same name. They are neither used nor made persistent. Before a login,
+	// those that no disk needs are ended: with `multipath` those by the same portal, without it all.
 	//
 	// Without `multipath` there is one session for the request; the portals are tried in their order
-	// until one connects. With `multipath` there is one session for each portal, and sessions stay;
-	// several portals are FAILED_PRECONDITION unless MPIO has claimed the disk. The answer names the
-	// portals that failed, as long as there is a session. The portals have equal shares of the
-	// caller's time, at most half a minute each and two minutes in all. Without any session:
-	// UNAVAILABLE when no portal answers; FAILED_PRECONDITION when the target refuses the
-	// credentials; NOT_FOUND when no portal offers the target; DEADLINE_EXCEEDED, naming the portals
-	// that were tried, when the caller's time ends. FAILED_PRECONDITION also when the LUN is a second
-	// path to a disk that another session shows and that is in use; NOT_FOUND when the LUN does not
-	// appear. All other errors are StageVolume's.
+	// until one connects, those that failed the last time after the others. With `multipath` there is
+	// one session for each portal. The answer names the portals that failed, as long as there is a
+	// session. Each portal gets an equal share of the caller's time, at most half a minute, and all
+	// together get two minutes. UNAVAILABLE when no portal answers. NOT_FOUND when no portal offers
+	// the target, or the LUN does not appear. DEADLINE_EXCEEDED, naming the portals that were tried,
+	// when the caller's time ends. FAILED_PRECONDITION when the target refuses the credentials, when
+	// the LUN is a second path to a disk that another session shows and that is in use, or when the
+	// LUN shows as several disks because MPIO has not claimed it. All other errors are those of
+	// StageVolume.
 	StageTarget(context.Context, *StageTargetRequest) (*StageTargetResponse, error)
-	// Undoes StageTarget: does the steps of UnstageVolume, then ends the sessions of the target for
-	// good, also at the next start. A session stays while a disk of it is mounted anywhere or another
-	// call works on it; the answer names such disks. A session of which this call unmounted no volume
-	// also stays while a disk of it is online with a volume, because another caller may be about to
-	// mount that. A repeated call counts the volume that the failed call unmounted as its own, unless
-	// the service has restarted since. Portals stay unless the request names them and no session
-	// stays: others may have registered them too, and they do nothing while no session needs them.
-	// Succeeds if nothing is there; can be repeated after an error or a crash. FAILED_PRECONDITION as
-	// for UnstageVolume, when the mounted volume is on a disk of the target with another LUN than the
-	// request names, or when Windows finds a disk of a session in use.
+	// Undoes StageTarget: does the steps of UnstageVolume, logs out of the target's sessions, and
+	// makes them non-persistent. Removes the portals that the request names, if all sessions have
+	// ended. Other portals stay, because other callers may have registered them. Succeeds if nothing
+	// is there; can be repeated after an error or a crash. A session stays if one of its disks is in
+	// use; `disks_in_use` names that disk. A disk is in use if it
+	//   - is mounted anywhere;
+	//   - is the object of another call;
+	//   - is online with a volume that this call did not unmount, because another caller may be about
+	//     to mount it. A repeated call counts the volume that the failed call unmounted as its own,
+	//     unless the service has restarted since.
+	//
+	// FAILED_PRECONDITION as for UnstageVolume, when the mounted volume is on a disk of the target
+	// with another LUN than the request names, or when Windows finds a disk of a session in use.
 	UnstageTarget(context.Context, *UnstageTargetRequest) (*UnstageTargetResponse, error)
 	mustEmbedUnimplementedStorageServer()
 }

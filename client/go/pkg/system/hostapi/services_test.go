@@ -8,7 +8,7 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/cim"
 )
 
-func TestWaitUntilServiceState(t *testing.T) {
+func TestWaitUntilServiceStateRequestsTheChangeOnceAndPolls(t *testing.T) {
 	failure := errors.New("it fails")
 	for _, c := range []struct {
 		name        string

@@ -45,14 +45,14 @@ struct Fault {
   absl::Duration latency = absl::ZeroDuration();
   // The result of the operation. kOk: the operation is only delayed.
   absl::StatusCode code = absl::StatusCode::kOk;
-  // The Windows error that the text quotes, for example 5 for "access denied". 0: none.
+  // The Windows error in the text, for example 5 for "access denied". 0: no such error.
   uint32_t windows_error = 0;
 };
 
 }  // namespace simulated_node
 
 // Thread-safe. Methods that change the node fail with NOT_FOUND, ALREADY_EXISTS or
-// INVALID_ARGUMENT, naming the object that is in the way.
+// INVALID_ARGUMENT, naming the object that caused the error.
 class SimulatedNode {
  public:
   // Makes a node. `scenario` is a textproto of csi_proxy.simulated.Node, or the name of a built-in
@@ -78,7 +78,7 @@ class SimulatedNode {
   // Restarts the node. Links, mounts and offline disks stay; SMB mappings are disconnected;
   // services run according to their start types.
   absl::Status Reboot() const;
-  // Restores the state that the scenario describes.
+  // Restores the state in the scenario.
   absl::Status Reset() const;
 
   // Adds a share to a file server, and the server if it does not exist.
@@ -90,8 +90,8 @@ class SimulatedNode {
   absl::Status SetServerReachable(absl::string_view server, bool reachable) const;
   absl::Status BreakMapping(absl::string_view share) const;
 
-  // Changes files, as pods, the kubelet and attackers do. Missing parent directories are created.
-  // The file that WriteFile() creates has a size, but no content.
+  // Changes files, as pods, the kubelet and attackers do. Creates missing parent directories.
+  // WriteFile() creates a file with a size, but without content.
   absl::Status WriteFile(absl::string_view path, uint64_t size_bytes) const;
   absl::Status MakeDirectory(absl::string_view path) const;
   // Removes an empty directory, a mounted folder or a link.
@@ -105,9 +105,9 @@ class SimulatedNode {
   // Returns a copy of the node's present state.
   simulated_node::State state() const;
 
-  // Calls `method` of csi_proxy.simulated.Admin, which can change all of the node, with a
-  // serialized request, and returns the serialized response. UNIMPLEMENTED if the method is
-  // unknown; INVALID_ARGUMENT if the request is not of its type; otherwise the error of the method.
+  // Calls `method` of csi_proxy.simulated.Admin with a serialized request, and returns the
+  // serialized response. They can change all of the node. UNIMPLEMENTED if the method is unknown;
+  // INVALID_ARGUMENT if the request is not of its type; otherwise the error of the method.
   absl::StatusOr<std::string> Administer(absl::string_view method,
                                          const std::string& request) const;
 

@@ -13,7 +13,7 @@ namespace csi_proxy::simulated_node {
 
 enum class FileKind { kDirectory, kFile, kLink, kJunction };
 
-// An entry of a volume or of a share. A directory that contains entries may be left out.
+// An entry of a volume or of a share. The list may omit a directory that contains entries.
 struct File {
   // Relative to the root of the volume or share: `var\lib\kubelet`.
   std::string path = {};
@@ -22,7 +22,7 @@ struct File {
   bool read_only = false;
   // The target of a link or a junction.
   std::string target = {};
-  // The volume that is mounted at a directory. `dangling` is true if that volume is gone.
+  // The volume mounted at a directory. `dangling` is true if the volume no longer exists.
   std::string mounted_volume_id = {};
   bool dangling = false;
 };
@@ -53,7 +53,7 @@ struct Disk {
   uint64_t size_bytes = 0;
   // The hardware's size if Windows has not noticed yet that the disk has grown, otherwise 0.
   uint64_t grown_size_bytes = 0;
-  // In the form of Windows: `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`.
+  // In Windows' form: `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`.
   std::string location = {};
   std::string page83 = {};
   std::string serial_number = {};
@@ -76,7 +76,7 @@ struct SmbMapping {
 struct IscsiTarget {
   std::string iqn = {};
   bool connected = false;
-  // The disks that the node has while the target is connected.
+  // The node has these disks while the target is connected.
   std::vector<Disk> disks = {};
 };
 
@@ -110,7 +110,7 @@ struct State {
   // last component. Accepts the kubelet's spelling: `/var/lib/kubelet` is on `C:`.
   std::optional<File> At(absl::string_view path) const;
   // Returns the id of the volume that is mounted at a path, after following all links. Returns ""
-  // if no volume is mounted there, or its disk is gone or offline.
+  // if no volume is mounted there, or its disk is missing or offline.
   std::string MountedAt(absl::string_view path) const;
 };
 

@@ -1,0 +1,207 @@
+// The one implementation of Session, over nghttp2. Only the sources of the session include this:
+// session.cc has frames and ends, session_requests.cc and session_answers.cc the two halves of a
+// call, session_callbacks.cc what nghttp2 calls.
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/transport/session.h"
+#include "server/transport/wire.h"
+
+namespace csi_proxy::transport {
+
+using Method = SessionHandler::Method;
+
+// The headers of a request that the session reads. It ignores `te`, `user-agent` and `:authority`:
+// released Go clients send the pipe's path as the authority, although that is not a valid one.
+enum Field : size_t { kMethod, kPath, kContentType, kTimeout, kTraceparent, kFields };
+
+// One stream: its request, and the part of its answer that has not been sent.
+struct Call {
+  explicit Call(std::shared_ptr<Http2Account> client) : account(std::move(client)) {}
+  ~Call() {
+    if (unfinished) account->EndRequest();
+    account->EndCall();
+    account->Drop(request_held + answer.size());
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  size_t answer_held() const { return answer.size() - answer_sent; }
+
+  const std::shared_ptr<Http2Account> account;
+  // The account counts the request as unfinished.
+  bool unfinished = true;
+  // The values of the headers, and how often each came.
+  std::array<std::string, kFields> fields;
+  std::array<uint8_t, kFields> times{};
+  size_t header_list_bytes = 0;
+
+  Method method = Method::kOneRequest;
+  absl::Duration timeout = absl::InfiniteDuration();  // from `headers_came` on
+  Http2Time headers_came;
+  MessageReader reader;
+  bool has_message = false;  // of kOneRequest: the message is complete
+  std::string message;
+  std::unique_ptr<MessageRoom> room;
+  size_t request_held = 0;
+
+  bool begun = false;     // the handler knows the call
+  bool has_head = false;  // the headers of the answer are queued
+  bool finished = false;  // the status is queued
+  // The messages of the answer, framed as in DATA. `answer_sent` bytes of it have left. The account
+  // holds the bytes until their memory is freed.
+  std::string answer;
+  size_t answer_sent = 0;
+  absl::Status status;
+};
+
+using Headers = std::vector<std::pair<absl::string_view, std::string>>;
+inline constexpr std::pair<absl::string_view, const char*> kContentHeader = {"content-type",
+                                                                             "application/grpc"};
+
+inline Headers OkHeaders() { return {{":status", "200"}, kContentHeader}; }
+
+class Nghttp2Session final : public Session {
+ public:
+  Nghttp2Session(const SessionOptions& options, std::shared_ptr<Http2Account> account,
+                 SessionHandler* handler);
+  ~Nghttp2Session() override;
+  void Receive(absl::string_view bytes, Http2Time now) override;
+  void Write(CallId id, absl::string_view message) override;
+  void Finish(CallId id, const absl::Status& status) override;
+  void OpenWindows() override;
+  void GoAway() override;
+  void Cancel() override;
+
+  bool wants_to_send() const override { return nghttp2_session_want_write(session_) != 0; }
+  void Send(size_t most, std::string* bytes) override;
+
+  bool ended() const override;
+  Http2Violation violation() const override { return violation_; }
+  size_t calls() const override { return calls_.size(); }
+
+ private:
+  Call* Find(CallId id) const;
+
+  // Ends the connection. nghttp2 drops all frames but a GOAWAY.
+  void End(Http2Violation violation);
+  // Ends the session because the account has no room for `bytes`. It is no violation if only the
+  // tenant has no room, because other clients of the tenant may have taken it.
+  void EndForMemory(size_t bytes);
+  void Violate(Http2Violation violation);
+
+  void Pay(double price);
+  void PayReset();
+
+  void CancelCall(CallId id, Call& call);
+  // Frees what has arrived of a request, also if the session lives on for another call.
+  void DropRequest(Call& call);
+
+  // --- Requests ---
+
+  // Charges the account for what has arrived of a header block or a frame, if nghttp2 keeps that
+  // until it is complete. Charges twice the bytes, because a Huffman code becomes up to 8/5 as
+  // long.
+  void HoldPart();
+
+  // Called for each frame that nghttp2 does not drop unread, before it looks at the payload.
+  void OnBeginFrame(const nghttp2_frame_hd& frame);
+  void OnBeginHeaders(const nghttp2_frame& frame);
+  int OnHeader(const nghttp2_frame& frame, absl::string_view name, absl::string_view value);
+
+  // Called for each complete frame of an open stream.
+  void OnFrame(const nghttp2_frame& frame);
+
+  // Raises the connection's window from 65,535 bytes, because the client now keeps to the windows
+  // of calls. A client that never acknowledges the settings stays limited by the small window.
+  void Acknowledged();
+
+  // Judges the headers of a call.
+  void BeginCall(CallId id);
+  void OnData(CallId id, absl::string_view bytes);
+
+  // Judges the prefix of a message. Returns false if the message must not be read.
+  bool BeginMessage(CallId id, Call* call);
+
+  // Lets the client send the rest of the message that has begun, if it has room, or the beginning
+  // of the next one.
+  void OpenWindow(CallId id, Call& call);
+  // Opens the window of the call to `bytes` from now on. Has no effect if at most `spare` bytes of
+  // them are missing.
+  void Widen(CallId id, size_t bytes, size_t spare);
+
+  // Charges the account for the part of a message that has arrived without room.
+  void Hold(Call& call);
+  void HandOver(CallId id, Call& call);
+
+  // The client has sent all of the call.
+  void EndRequest(CallId id);
+
+  // --- Answers ---
+
+  // Ends the answer of a call, and drops what its client still sends. `headers` go out if the
+  // answer has no messages.
+  void Close(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders());
+  // Closes a call because of what its client has sent.
+  void Refuse(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders());
+
+  // Sends the headers of an answer with messages, or goes on with its messages.
+  void SendData(CallId id, Call* call);
+
+  // Frees the part of an answer that has left, once it is half of the answer, so that each byte
+  // moves about once.
+  void FreeSent(Call* call);
+  ssize_t ReadAnswer(CallId id, uint8_t* bytes, size_t most, uint32_t* flags);
+
+  // Called for most errors that end the connection, and for errors of a stream alone.
+  void OnInvalidFrame(const nghttp2_frame& frame, int error);
+  void OnFrameSent(const nghttp2_frame& frame);
+
+  // Must not fail, because nghttp2 would call it again for the same stream.
+  void OnStreamClosed(CallId id);
+
+  // --- nghttp2 ---
+
+  static Nghttp2Session& Of(void* self) { return *static_cast<Nghttp2Session*>(self); }
+  static const nghttp2_session_callbacks* NewCallbacks();
+  static const nghttp2_option* NewOptions();
+
+  const SessionOptions options_;
+  const std::shared_ptr<Http2Account> account_;
+  SessionHandler& handler_;
+  nghttp2_session* session_ = nullptr;
+  absl::flat_hash_map<CallId, std::unique_ptr<Call>> calls_;
+
+  Http2Time now_ = Http2Time::min();
+  bool ends_without_fault_ = false;
+  Http2Violation violation_ = Http2Violation::kNone;
+  bool connected_ = false;
+  bool acknowledged_ = false;  // our settings
+  bool going_away_ = false;
+  CallId newest_ = 0;
+  int continuations_ = 0;
+  // The last block of headers that began has not ended, as far as OnBeginFrame() has seen.
+  bool in_block_ = false;
+  uint64_t begin_ = 0;       // of that block, or of the last frame, in the bytes received
+  uint64_t part_bytes_ = 0;  // of that block or frame; 0 if nghttp2 drops it
+  uint64_t part_held_ = 0;   // charged for it by HoldPart()
+  // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
+  // seen. nghttp2 has dropped the difference unread.
+  uint64_t received_ = 0;
+  uint64_t announced_ = NGHTTP2_CLIENT_MAGIC_LEN;
+};
+
+}  // namespace csi_proxy::transport
