@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "csi_proxy/steady_time.h"
@@ -49,29 +48,6 @@ absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::strin
   }
   return absl::OkStatus();
 }
-
-namespace {
-
-// Calls `visit` for each volume on a disk, until one call fails.
-absl::Status ForEachVolume(machine::Os& os, const CallContext& context, uint32_t disk_number,
-                           absl::FunctionRef<absl::Status(const std::string&)> visit) {
-  const absl::StatusOr<std::vector<std::string>> volumes = os.ListVolumes();
-  if (!volumes.ok()) return Prefixed("listing volumes", volumes.status());
-  for (const std::string& volume : *volumes) {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    // Skip volumes that are disappearing or do not lie on a disk (a CD).
-    const auto extents = GetVolumeExtents(os, volume);
-    if (!extents.ok()) continue;
-    const bool is_on_disk = std::any_of(
-        extents->begin(), extents->end(),
-        [&](const machine::DiskExtent& extent) { return extent.disk_number == disk_number; });
-    if (!is_on_disk) continue;
-    ABSL_RETURN_IF_ERROR(visit(volume));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status NoDisk(uint32_t disk_number) {
   return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
@@ -128,12 +104,6 @@ absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_
                    ", a dynamic disk, whose volumes WMI does not manage: use a basic disk"));
 }
 
-absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const auto partitions, GetDriveLayout(os, disk_number));
-  return std::count_if(partitions.begin(), partitions.end(),
-                       [](const machine::PartitionEntry& entry) { return entry.holds_volume; });
-}
-
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path) {
   ABSL_RETURN_IF_ERROR(CheckDevice(os, disk_number, path));
@@ -171,17 +141,54 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
   return machine::ParseDiskExtents(*answer);
 }
 
-absl::StatusOr<std::vector<LocatedVolume>> LocateVolumes(machine::Os& os,
-                                                         const CallContext& context) {
+absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context) {
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
   if (!names.ok()) return Prefixed("listing volumes", names.status());
-  std::vector<LocatedVolume> volumes;
+  NodeVolumes volumes;
   for (const std::string& name : *names) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    const auto extents = GetVolumeExtents(os, name);
-    if (!extents.ok()) continue;
-    volumes.push_back({name, extents->front().disk_number, extents->front().offset});
+    volumes.emplace(name, GetVolumeExtents(os, name).value_or(std::vector<machine::DiskExtent>()));
   }
+  return volumes;
+}
+
+namespace {
+
+// Returns true if no volume has come, gone or got a place since `seen`.
+bool IsAsSeen(machine::Os& os, const NodeVolumes& seen) {
+  if (seen.empty()) return false;
+  const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
+  return names.ok() && names->size() == seen.size() &&
+         std::ranges::all_of(*names, [&](const std::string& name) {
+           const auto volume = seen.find(name);
+           if (volume == seen.end()) return false;
+           return !volume->second.empty() || !GetVolumeExtents(os, name).ok();
+         });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
+                                                  uint32_t disk_number, NodeVolumes* seen) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  if (!IsAsSeen(*deps.os, *seen)) {
+    // Keeps the slot unless the call waits for another call's look-up, because its own look-up is
+    // short.
+    ABSL_ASSIGN_OR_RETURN(*seen,
+                          deps.volumes->Get(context, [os = deps.os](const CallContext& run) {
+                            return LocateVolumes(*os, run);
+                          }));
+  }
+  std::vector<VolumeView> volumes;
+  for (const auto& [name, extents] : *seen) {
+    const bool is_on_disk = std::ranges::any_of(extents, [&](const machine::DiskExtent& extent) {
+      return extent.disk_number == disk_number;
+    });
+    if (!is_on_disk) continue;
+    ABSL_ASSIGN_OR_RETURN(const VolumeId id, VolumeId::Parse(name));
+    volumes.push_back({.id = id, .extents = extents});
+  }
+  std::ranges::stable_sort(volumes, {}, [](const VolumeView& v) { return v.extents[0].offset; });
   return volumes;
 }
 
@@ -234,23 +241,6 @@ absl::Status Flush(const Deps& deps, const CallContext& context, const std::stri
                            RememberUse(*os, *used, volume);
                            return os->Flush(volume);
                          });
-}
-
-absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number) {
-  return ForEachVolume(*deps.os, context, disk_number, [&](const std::string& volume) {
-    const absl::Status flushed = Flush(deps, context, volume);
-    // A write-protected volume holds no pending writes.
-    if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
-    return Prefixed(absl::StrCat("flushing volume ", volume), flushed);
-  });
-}
-
-absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
-  return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
-    const absl::Status dismounted = Dismount(os, volume);
-    // The volume has disappeared.
-    return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus() : dismounted;
-  });
 }
 
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors) {

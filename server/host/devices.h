@@ -39,8 +39,6 @@ absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os&
 // shows its volumes
 // (learn.microsoft.com/windows-server/storage/disk-management/change-a-dynamic-disk-back-to-a-basic-disk).
 absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_t disk_number);
-// Counts the volumes that a disk's partitions will have once all of them have arrived.
-absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
 // Asks the disk at a device path for its identifiers. Also checks its number, because Windows may
 // reassign device paths after WMI has returned one.
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
@@ -79,15 +77,17 @@ std::string DescribeData(machine::Os& os, uint32_t disk_number, uint64_t offset_
 // Returns the extents of a volume, at least one. NOT_FOUND if there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);
-// A volume and its first extent.
-struct LocatedVolume {
-  std::string name;
-  uint32_t disk_number;
-  uint64_t offset;
-};
-// Lists the volumes that lie on disks, in any order. Skips volumes that are disappearing.
-absl::StatusOr<std::vector<LocatedVolume>> LocateVolumes(machine::Os& os,
-                                                         const CallContext& context);
+
+// Returns all volumes and their places. A volume that is disappearing, or that does not lie on a
+// disk (a CD), has no place.
+absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context);
+
+// Returns the volumes of which a part lies on a disk, by their offset there. `seen` is the caller's
+// picture, empty at its first look. Each look lists the node's volumes and asks those without a
+// place for it. A volume keeps its place while it exists, so the others are asked again, all of
+// them, only if a volume has come, gone or got a place since the last look.
+absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
+                                                  uint32_t disk_number, NodeVolumes* seen);
 // Returns the number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
 // Returns true if a volume's file system is marked dirty; false if it has no such mark.
@@ -96,12 +96,8 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Windows cannot be told to give it up: the call leaves it when `context` ends. First remembers a
 // volume that a folder mounts as used.
 absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume);
-// Flushes the pending writes of all volumes of a disk.
-absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number);
 // Extends the file system of a volume to `sectors` sectors of its partition.
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors);
-// Dismounts the file systems of a disk. Windows mounts them again at the next access.
-absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Makes Windows remount the file system of a volume at the next access. Its open files are lost.
 absl::Status Dismount(machine::Os& os, const std::string& volume);
 

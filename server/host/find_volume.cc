@@ -51,14 +51,10 @@ absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
   return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
 }
 
-absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
-                                             const VolumeId& volume) {
-  ABSL_RETURN_IF_ERROR(context.Check());
-  const auto extents = GetVolumeExtents(os, volume.ToString());
-  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-  if (extents->size() == 1) return extents->front();
+absl::StatusOr<machine::DiskExtent> ExtentOf(const VolumeView& volume) {
+  if (volume.extents.size() == 1) return volume.extents.front();
   return absl::FailedPreconditionError(absl::StrCat(
-      "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
+      "volume ", volume.id.ToString(), " spans several disks or partitions of a dynamic disk"));
 }
 
 absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,

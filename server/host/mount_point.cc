@@ -155,12 +155,10 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
   return point->volume;
 }
 
-bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::string& folder,
+bool IsMountPointOf(machine::Os& os, const CallContext& context, const WindowsPath& folder,
                     const VolumeId& volume) {
-  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("folder", folder);
-  if (!path.ok()) return true;
   const absl::StatusOr<ResolvedPath> walked = ResolvePath(
-      os, context, {*path, nullptr}, {.access = machine::Access::kPeek, .is_patient = false});
+      os, context, {folder, nullptr}, {.access = machine::Access::kPeek, .is_patient = false});
   if (!walked.ok()) return true;
   if (walked->found() && walked->link.has_value() && walked->link->volume == volume) return true;
   RecordFallback(Fallback::kStaleMountFolder);
@@ -168,17 +166,15 @@ bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::stri
 }
 
 bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots& roots,
-                   const std::string& folder) {
-  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("folder", folder);
-  if (!path.ok()) return false;
-  if (IsBelow(roots, *path)) return true;
+                   const WindowsPath& folder) {
+  if (IsBelow(roots, folder)) return true;
   for (const WindowsPath& root : roots.roots()) {
     const absl::StatusOr<ResolvedPath> walked =
         ResolvePath(os, context, {root, nullptr},
                     {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
     if (!walked.ok() || !walked->found()) continue;
     const absl::StatusOr<WindowsPath> real = WindowsPath::Parse("root", walked->Path());
-    if (!real.ok() || !IsBelow(PathRoots({*real}), *path)) continue;
+    if (!real.ok() || !IsBelow(PathRoots({*real}), folder)) continue;
     RecordFallback(Fallback::kFolderByAnotherName);
     return true;
   }

@@ -135,11 +135,11 @@ absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const C
                                                const DiskSelector& selector, bool* rescanned);
 
 // Returns the partition of the disk's volume; null if there is none yet.
-const host::Partition* DataPartition(const host::DiskLayout& layout);
+const host::Partition* DataPartition(const host::DiskDescription& disk);
 
 // Returns FAILED_PRECONDITION for a disk with several data partitions, or with partitions that
 // StageVolume does not make. An MBR disk may have one data partition: Kubernetes made such disks
 // before CSI drivers existed (github.com/kubernetes/kubernetes issue 64082).
-absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
+absl::Status CheckPartitions(const host::DiskDescription& disk);
 
 }  // namespace csi_proxy::storage

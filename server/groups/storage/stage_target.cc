@@ -60,7 +60,7 @@ bool IsIpAddress(absl::string_view address) {
 
 std::string Numbers(const std::vector<DiskDescription>& disks) {
   return absl::StrJoin(disks, ", ", [](std::string* out, const DiskDescription& disk) {
-    absl::StrAppend(out, disk.disk_number);
+    absl::StrAppend(out, disk.number);
   });
 }
 
@@ -306,16 +306,16 @@ class TargetStager {
       return absl::UnavailableError(absl::StrCat(
           "target ", request_.iqn, " was disconnected during the call: repeat the call"));
     }
-    ABSL_ASSIGN_OR_RETURN(const auto all, host_.disk().ListDisks(context_));
+    ABSL_ASSIGN_OR_RETURN(const auto all, host_.disk().ListDisks(context_, host::AskDisks::kLocation));
     std::set<uint32_t> numbers;
     *complete = true;
     for (const host::IscsiSession& session : own_) {
       bool shows = false;
       for (const host::IscsiConnection& connection : session.connections) {
         for (const DiskDescription& disk : all) {
-          if (!connection.Shows(disk.disk_number)) continue;
+          if (!connection.Shows(disk.number)) continue;
           if (!HasLun(disk, request_.lun_id, connection)) continue;
-          numbers.insert(disk.disk_number);
+          numbers.insert(disk.number);
           shows = true;
         }
       }
@@ -323,7 +323,7 @@ class TargetStager {
     }
     std::vector<DiskDescription> found;
     for (const DiskDescription& disk : all) {
-      if (numbers.contains(disk.disk_number)) found.push_back(disk);
+      if (numbers.contains(disk.number)) found.push_back(disk);
     }
     if (found.empty()) *complete = false;
     return found;

@@ -192,23 +192,21 @@ class VolumeUnstager {
   absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
                                        uint32_t disk) {
     // Queries the target's volume by its name, because a listing omits volumes that do not answer.
-    ABSL_ASSIGN_OR_RETURN(const auto points,
-                          host_.volume().ListMountPoints(context, volume, roots_));
-    if (points.size() > 1) return true;
+    host::VolumeView own = {.id = volume, .extents = {}};
+    ABSL_RETURN_IF_ERROR(host_.volume().ReadMounts(context, roots_, &own));
+    if (own.mounts.size() > 1) return true;
+    // A disk as StageVolume makes it has no place for another volume.
+    if (host_.disk().HasOnePartition(disk)) return false;
     ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
-    const auto partitions =
-        std::count_if(layout.partitions.begin(), layout.partitions.end(),
-                      [](const host::Partition& partition) { return partition.is_basic; });
-    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context, disk, 0));
+    const auto partitions = std::ranges::count_if(layout.partitions, &host::Partition::is_basic);
+    host::NodeVolumes seen;
+    ABSL_ASSIGN_OR_RETURN(const auto volumes,
+                          host_.volume().LookAtDisk(context, disk, roots_, &seen));
     // A volume that is not listed may be in use.
     if (partitions > 1 && static_cast<int64_t>(volumes.size()) < partitions) return true;
-    for (const VolumeId& other : volumes) {
-      if (other == volume) continue;
-      ABSL_ASSIGN_OR_RETURN(const auto others,
-                            host_.volume().ListMountPoints(context, other, roots_));
-      if (!others.empty()) return true;
-    }
-    return false;
+    return std::ranges::any_of(volumes, [&](const host::VolumeView& other) {
+      return other.id != volume && !other.mounts.empty();
+    });
   }
 
   host::Host& host_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
+#include "server/host/find_volume.h"
 
 namespace csi_proxy::volume {
 namespace {
@@ -20,11 +21,12 @@ absl::Status RecordGivenUp(const CallContext& context, absl::string_view why) {
   return over;
 }
 
+// Locates `*volume` again after its growth.
 absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& context,
-                                     const VolumeId& volume, uint64_t current, uint64_t asked) {
+                                     host::VolumeView* volume, uint64_t current, uint64_t asked) {
   Growth growth;
   bool is_little = asked != 0 && asked < current + kMinGrowth;
-  auto room = host.GetGrowthRoom(context, volume);
+  auto room = host.GetGrowthRoom(context, *volume);
   if (!room.ok()) {
     if (!is_little) return room.status();
     ABSL_RETURN_IF_ERROR(RecordGivenUp(context, room.status().message()));
@@ -40,11 +42,13 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
   const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
   if (wanted > current) {
     is_little = wanted < current + kMinGrowth;
-    const absl::Status resized = host.Resize(
-        context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
+    const absl::Status resized =
+        host.Resize(context, *volume, *room, wanted,
+                    asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
     if (!resized.ok() && !is_little) return resized;
     if (!resized.ok()) growth.obstacle = std::string(resized.message());
-    ABSL_ASSIGN_OR_RETURN(const uint64_t now, host.GetSize(context, volume));
+    ABSL_ASSIGN_OR_RETURN(*volume, host.Locate(context, volume->id));
+    const uint64_t now = volume->extents.front().length;
     growth.grew = now > current;
     if (resized.ok() && growth.obstacle.empty() && now + kMinGrowth <= wanted) {
       growth.obstacle = absl::StrCat("Windows grew it only to ", now, " of ", wanted,
@@ -60,11 +64,11 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
 }  // namespace
 
 absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
-                            const VolumeId& volume, uint64_t asked) {
-  ABSL_ASSIGN_OR_RETURN(const uint64_t current, host.GetSize(context, volume));
+                            host::VolumeView volume, uint64_t asked) {
+  ABSL_ASSIGN_OR_RETURN(const auto extent, host::ExtentOf(volume));
   Growth growth;
-  if (asked == 0 || asked > current) {
-    ABSL_ASSIGN_OR_RETURN(growth, GrowPartition(host, context, volume, current, asked));
+  if (asked == 0 || asked > extent.length) {
+    ABSL_ASSIGN_OR_RETURN(growth, GrowPartition(host, context, &volume, extent.length, asked));
   }
   const auto extended = host.ExtendFileSystem(context, volume, asked);
   growth.grew |= extended.value_or(false);
