@@ -52,8 +52,8 @@ absl::Status CheckNotMounted(const Deps& deps, const host::VolumeView& volume, E
     if (point.is_drive()) continue;
     if (erase == Erase::kStatic && point.is_drivers && !IsKubelets(point)) continue;
     if (deps.log != nullptr) {
-      deps.log(absl::StrCat("volume ", volume.id.ToString(), " was not formatted: it is mounted at ",
-                            point.path));
+      deps.log(absl::StrCat("volume ", volume.id.ToString(),
+                            " was not formatted: it is mounted at ", point.path));
     }
     return absl::FailedPreconditionError(
         absl::StrCat("volume_id: volume ", volume.id.ToString(),
@@ -87,8 +87,8 @@ absl::Status HoldsData(absl::string_view found) {
 // Likewise for a volume, whose file system may be damaged or not decrypted yet
 // (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` says what is
 // wrong with the volume.
-absl::Status HoldsData(const Deps& deps, const CallContext& context,
-                       const host::VolumeView& volume, absl::string_view found) {
+absl::Status HoldsData(const Deps& deps, const CallContext& context, const host::VolumeView& volume,
+                       absl::string_view found) {
   return Appended(
       HoldsData(absl::StrCat("volume ", volume.id.ToString(), " of ",
                              NameDisk(deps, context, volume.extents.front().disk_number), " ",

@@ -50,9 +50,9 @@ enum class Erase {
   kStatic,
 };
 
-// Formats a volume under its lock. FAILED_PRECONDITION for a volume of a disk of Windows and, unless
-// `erase` is kStatic, of a disk in use by the node (windows_use.h). Looks at the volume under the
-// lock, because drivers format a volume that an earlier call reported as unformatted:
+// Formats a volume under its lock. FAILED_PRECONDITION for a volume of a disk of Windows and,
+// unless `erase` is kStatic, of a disk in use by the node (windows_use.h). Looks at the volume
+// under the lock, because drivers format a volume that an earlier call reported as unformatted:
 // returns OK if another call has formatted it as requested, FAILED_PRECONDITION if it has another
 // format or content that `erase` does not cover, or if it has lost a file system. Only the log
 // names the folder of a mount, because it may be another tenant's.

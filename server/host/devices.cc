@@ -174,10 +174,9 @@ absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallCo
   if (!IsAsSeen(*deps.os, *seen)) {
     // Keeps the slot unless the call waits for another call's look-up, because its own look-up is
     // short.
-    ABSL_ASSIGN_OR_RETURN(*seen,
-                          deps.volumes->Get(context, [os = deps.os](const CallContext& run) {
-                            return LocateVolumes(*os, run);
-                          }));
+    ABSL_ASSIGN_OR_RETURN(*seen, deps.volumes->Get(context, [os = deps.os](const CallContext& run) {
+      return LocateVolumes(*os, run);
+    }));
   }
   std::vector<VolumeView> volumes;
   for (const auto& [name, extents] : *seen) {

@@ -39,8 +39,8 @@ absl::Status NotShown(absl::string_view what) {
       absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
 }
 
-// Returns UNAVAILABLE if the device of a disk has another number now or belongs to another node of a
-// failover cluster; OK if the device does not answer.
+// Returns UNAVAILABLE if the device of a disk has another number now or belongs to another node of
+// a failover cluster; OK if the device does not answer.
 absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk) {
   const absl::Status local = CheckDevice(os, disk.number, disk.path);
   return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk.number), local)
@@ -254,8 +254,8 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   return change;
 }
 
-absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number,
-                                   bool read_only, NodeVolumes* seen) {
+absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
+                                   NodeVolumes* seen) {
   ABSL_RETURN_IF_ERROR(context.Check());
   // Asks the device, because the provider's cache may be old.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
@@ -285,8 +285,8 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
   ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, object.path(), "SetAttributes",
                                      {{"IsReadOnly", Value::Boolean(true)}}));
   // A mounted file system would continue to write. Windows mounts it again, read-only
-  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume). Looks again,
-  // because a volume may have arrived before the flag was set.
+  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume). Looks
+  // again, because a volume may have arrived before the flag was set.
   return Prefixed(operation, for_each_volume([&](const std::string& volume) {
                     const absl::Status dismounted = Dismount(os_, volume);
                     // The volume has disappeared.

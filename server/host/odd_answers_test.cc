@@ -38,14 +38,14 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
   // The operations that need a property, and so must not guess it.
   const std::map<std::string, std::set<std::string>> needed = {
       {"MSFT_Disk.IsBoot", {"mount", "offline", "read-only"}},
-      {"MSFT_Disk.IsOffline", {"layout"}},
+      {"MSFT_Disk.IsOffline", {"initialize", "layout", "partition"}},
       {"MSFT_Disk.IsSystem", {"mount", "offline", "read-only"}},
       {"MSFT_Disk.Number", {"end sessions", "make persistent", "sessions", "target disks"}},
       {"MSFT_Disk.PartitionStyle", {"initialize", "layout", "partition"}},
       {"MSFT_Partition.GptType", {"bring online"}},
-      {"MSFT_Partition.IsBoot", {"resize", "supported"}},
-      {"MSFT_Partition.IsSystem", {"resize", "supported"}},
-      {"MSFT_Partition.Offset", {"resize", "supported"}},
+      {"MSFT_Partition.IsBoot", {"resize"}},
+      {"MSFT_Partition.IsSystem", {"resize"}},
+      {"MSFT_Partition.Offset", {"resize"}},
       {"MSFT_SmbGlobalMapping.LocalPath", {"mapping", "mappings", "unmap"}},
       {"MSFT_SmbGlobalMapping.RemotePath", {"mapping", "mappings", "unmap"}},
       {"MSFT_SmbGlobalMapping.Status", {"mapping", "mappings", "unmap"}},
@@ -239,20 +239,20 @@ TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
   os.controls[machine::control::kGetVolumeDiskExtents] =
       machine::MakeDiskExtents({{2, 0, 1024}, {3, 0, 1024}});
   EXPECT_THAT(host->volume().GetDiskNumber(context, kVolume), Yields(2u));
-  EXPECT_EQ(host->volume().GetSize(context, kVolume).status(),
+  EXPECT_EQ(ExtentOf(*host->volume().Locate(context, kVolume)).status(),
             absl::FailedPreconditionError(volume +
                                           " spans several disks or partitions of a dynamic disk"));
 
   os.controls[machine::control::kGetDeviceNumber] =
       machine::MakeDeviceNumber({.device_number = 1, .partition_number = 0});
-  const auto identities = host->disk().ListDiskIdentities(context);
+  const auto identities = host->disk().ListDisks(context, AskDisks::kIds);
   ASSERT_THAT(identities, IsOk());
-  for (const DiskIdentity& identity : *identities) {
-    EXPECT_EQ(identity.status, identity.disk_number == 1
+  for (const DiskDescription& identity : *identities) {
+    EXPECT_EQ(identity.status, identity.number == 1
                                    ? absl::OkStatus()
-                                   : absl::UnavailableError(absl::StrCat(
-                                         "reading page 83 of disk ", identity.disk_number,
-                                         ": its device path now belongs to disk 1")));
+                                   : absl::UnavailableError(
+                                         absl::StrCat("reading page 83 of disk ", identity.number,
+                                                      ": its device path now belongs to disk 1")));
   }
 }
 
@@ -276,7 +276,8 @@ TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
     ASSERT_THAT(node->InjectFault(mute), IsOk());
     const auto host = std::make_unique<Host>(session("UniqueIdFormat", cim::Value::Uint16(format)),
                                              machine::simulator::NewSimulatedOs(node->core()));
-    EXPECT_EQ(host->disk().ListDiskIdentities(CallContext())->at(1).page83, page83) << format;
+    EXPECT_EQ(host->disk().ListDisks(CallContext(), AskDisks::kIds)->at(1).page83, page83)
+        << format;
   }
 }
 
@@ -287,8 +288,9 @@ TEST(OddAnswersTest, TheReadOnlyFlagComesFromTheDisk) {
   Host host(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "IsReadOnly"),
                                          cim::Value::Boolean(true), &given),
             machine::simulator::NewSimulatedOs(node->core()));
+  NodeVolumes seen;
   for (const bool read_only : {true, false}) {
-    ASSERT_THAT(host.disk().SetReadOnly(CallContext(), 2, read_only), IsOk());
+    ASSERT_THAT(host.disk().SetReadOnly(CallContext(), 2, read_only, &seen), IsOk());
     EXPECT_EQ(host.disk().ListDisks(CallContext())->at(2).is_read_only, read_only);
     EXPECT_EQ(host.disk().Describe(CallContext(), 2)->is_read_only, read_only);
   }

@@ -55,7 +55,7 @@ struct VolumeHealth {
   bool is_dirty = false;
   // `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed` or `Locked by BitLocker`;
   // empty if Windows reports nothing, as for a volume without a file system.
-  std::string health;
+  std::string health = {};
   // Why `health` is not known; OK if Windows has answered.
   absl::Status unknown = absl::OkStatus();
 };
@@ -90,8 +90,8 @@ class VolumeHost {
   absl::StatusOr<machine::FileSystem> GetFileSystem(const CallContext& context,
                                                     const VolumeId& volume);
 
-  // Reads where the volume is mounted into `volume`. Leaves out folders in the mount manager's table
-  // that no longer lead to it. `roots` are the working directories; null means every folder.
+  // Reads where the volume is mounted into `volume`. Leaves out folders in the mount manager's
+  // table that no longer lead to it. `roots` are the working directories; null means every folder.
   absl::Status ReadMounts(const CallContext& context, const PathRoots* roots, VolumeView* volume);
 
   // Returns true if the volume seems never written; see IsBlank() in devices.h. FAILED_PRECONDITION
@@ -153,8 +153,8 @@ class VolumeHost {
   // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
   // the mount of a volume that is gone. ALREADY_EXISTS if another volume is mounted there,
   // NOT_FOUND if there is no such directory, FAILED_PRECONDITION if it is not empty or the volume
-  // has no file system, or is one of Windows' own disk. `disk`, if not null, is the caller's picture
-  // of the volume's disk under its lock, and saves a query.
+  // has no file system, or is one of Windows' own disk. `disk`, if not null, is the caller's
+  // picture of the volume's disk under its lock, and saves a query.
   absl::Status Mount(const CallContext& context, const VolumeId& volume, const ConfinedPath& target,
                      const DiskDescription* disk = nullptr);
 

@@ -66,20 +66,17 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
   // If the disk was online before, a volume that it still lacks is unlikely to arrive.
   const bool may_all_arrive = online.changed || online.was_online_read_only;
   const size_t wanted = may_all_arrive ? promised : std::min<size_t>(promised, 1);
-  const absl::Duration unchanged_for = online.was_online_read_only ? kSettled : absl::ZeroDuration();
-  ABSL_ASSIGN_OR_RETURN(
-      online.volumes,
-      AwaitVolumes(host, context, number, wanted, "online", seen, unchanged_for));
+  const absl::Duration unchanged_for =
+      online.was_online_read_only ? kSettled : absl::ZeroDuration();
+  ABSL_ASSIGN_OR_RETURN(online.volumes,
+                        AwaitVolumes(host, context, number, wanted, "online", seen, unchanged_for));
   ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, online.volumes));
   return online;
 }
 
-absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(host::Host& host,
-                                                           const CallContext& context,
-                                                           uint32_t number, size_t wanted,
-                                                           absl::string_view state,
-                                                           host::NodeVolumes* seen,
-                                                           absl::Duration unchanged_for) {
+absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
+    host::Host& host, const CallContext& context, uint32_t number, size_t wanted,
+    absl::string_view state, host::NodeVolumes* seen, absl::Duration unchanged_for) {
   if (wanted == 0) return host.volume().ListOnDisk(context, number, seen);
   const CallContext waiting = context.WithTimeout(kVolumeArrival);
   const SteadyTime mount_at = SteadyTime::Now() + kAutomount;

@@ -23,16 +23,16 @@ struct Online : host::StateChange {
   std::vector<host::VolumeView> volumes;
 };
 
-// Brings a disk online, makes it writable and waits for the volumes of its partitions. `disk` is the
-// caller's picture of the disk under its lock, or null; `seen` that of the node's volumes.
+// Brings a disk online, makes it writable and waits for the volumes of its partitions. `disk` is
+// the caller's picture of the disk under its lock, or null; `seen` that of the node's volumes.
 absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context, uint32_t number,
                                    const host::DiskDescription* disk, host::NodeVolumes* seen);
 
 // Waits until at least `wanted` volumes of a disk are listed and the list has not changed for
 // `unchanged_for`, because drivers use the first volume of the list and do not check whether there
 // is one. After ten seconds one volume suffices. Returns the volumes, without their mounts; or
-// DEADLINE_EXCEEDED after a minute; `state` names the disk's state in the error. Each look lists the
-// node's volumes, but asks only new ones for their places: see VolumesOn().
+// DEADLINE_EXCEEDED after a minute; `state` names the disk's state in the error. Each look lists
+// the node's volumes, but asks only new ones for their places: see VolumesOn().
 absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
     host::Host& host, const CallContext& context, uint32_t number, size_t wanted,
     absl::string_view state, host::NodeVolumes* seen,

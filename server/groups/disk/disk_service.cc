@@ -25,8 +25,7 @@ class DiskService final : public Service {
 
   absl::StatusOr<ListDiskLocationsResponse> ListDiskLocations(
       const CallContext& context, const ListDiskLocationsRequest&) override {
-    ABSL_ASSIGN_OR_RETURN(const auto disks,
-                          host().ListDisks(context, host::AskDisks::kLocation));
+    ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDisks(context, host::AskDisks::kLocation));
     ListDiskLocationsResponse response;
     for (const host::DiskDescription& disk : disks) {
       const DiskLocation location = {disk.adapter, disk.bus, disk.target, disk.lun_id};
@@ -62,8 +61,7 @@ class DiskService final : public Service {
       // disk comes online too, because azuredisk lists its volumes next. The layout is read again,
       // because it is reliable only while the disk is online.
       ABSL_RETURN_IF_ERROR(CheckMayComeOnline(*layout));
-      ABSL_RETURN_IF_ERROR(
-          BringOnline(*deps_.host, context, number, &*layout, &seen).status());
+      ABSL_RETURN_IF_ERROR(BringOnline(*deps_.host, context, number, &*layout, &seen).status());
       layout = host().GetLayout(context, number);
       if (!layout.ok()) return layout.status();
     }
@@ -83,9 +81,8 @@ class DiskService final : public Service {
     } else {
       ABSL_RETURN_IF_ERROR(host().CreateBasicPartition(context, *layout));
     }
-    ABSL_ASSIGN_OR_RETURN(
-        const auto volumes,
-        AwaitVolumes(*deps_.host, context, number, wanted, "partitioned", &seen));
+    ABSL_ASSIGN_OR_RETURN(const auto volumes,
+                          AwaitVolumes(*deps_.host, context, number, wanted, "partitioned", &seen));
     if (volumes.empty()) {
       return Restore(deps_, context, number, before,
                      absl::FailedPreconditionError(absl::StrCat(

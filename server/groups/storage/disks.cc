@@ -38,11 +38,9 @@ absl::StatusOr<SetDiskReadOnlyResponse> StorageService::SetDiskReadOnly(
   const uint32_t number = request.disk_number;
   host::NodeVolumes seen;
   if (request.read_only) {
-    ABSL_ASSIGN_OR_RETURN(
-        const auto volumes,
-        deps_.host->volume().LookAtDisk(context, number, deps_.roots.get(), &seen));
-    ABSL_RETURN_IF_ERROR(
-        groups::AboutField("disk_number", host::CheckNotMounted(number, volumes)));
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, deps_.host->volume().LookAtDisk(
+                                                  context, number, deps_.roots.get(), &seen));
+    ABSL_RETURN_IF_ERROR(groups::AboutField("disk_number", host::CheckNotMounted(number, volumes)));
   }
   ABSL_RETURN_IF_ERROR(deps_.host->disk().SetReadOnly(context, number, request.read_only, &seen));
   if (!request.read_only) {

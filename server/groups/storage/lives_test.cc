@@ -96,16 +96,17 @@ TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
   const auto disks = process.host->disk().ListDisks(process.context);
   ASSERT_TRUE(disks.ok()) << disks.status();
   const auto is_used = [&](uint32_t number) {
+    host::NodeVolumes seen;
     return std::any_of(disks->begin(), disks->end(), [&](const host::DiskDescription& disk) {
-      return disk.disk_number == number &&
-             absl::IsFailedPrecondition(
-                 host::CheckUnused(*process.host, process.context, process.deps.roots.get(), disk));
+      return disk.number == number &&
+             absl::IsFailedPrecondition(host::CheckUnused(*process.host, process.context,
+                                                          process.deps.roots.get(), disk, &seen));
     });
   };
   for (const host::DiskDescription& disk : *disks) {
-    if (!is_used(disk.disk_number)) continue;
+    if (!is_used(disk.number)) continue;
     ++kept;
-    for (const DiskSelector& name : NamesOf(process, disk.disk_number, false)) {
+    for (const DiskSelector& name : NamesOf(process, disk.number, false)) {
       SCOPED_TRACE(Text(name));
       const auto node = NodeIn(state);
       Process asked(node.get());

@@ -120,8 +120,8 @@ class VolumeStager {
     // disk that the request names by its own name, or as a target's LUN, is the driver's.
     const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
     if (is_named) {
-      return groups::AboutField(
-          "disk", host::CheckOnlyLetters(host_, context_, roots(), number_, volumes));
+      return groups::AboutField("disk",
+                                host::CheckOnlyLetters(host_, context_, roots(), number_, volumes));
     }
     return Prefixed("disk", absl::FailedPreconditionError(absl::StrCat(
                                 use_.message(),
@@ -231,8 +231,7 @@ class VolumeStager {
   // Formats a volume without a file system. Refuses one with data or with another file system.
   // REQUIRES: the mounts of `volume` were read under its lock.
   absl::Status FormatOnce(host::VolumeView* volume) {
-    ABSL_ASSIGN_OR_RETURN(volume->file_system,
-                          host_.volume().GetFileSystem(context_, volume->id));
+    ABSL_ASSIGN_OR_RETURN(volume->file_system, host_.volume().GetFileSystem(context_, volume->id));
     const std::string& file_system = volume->file_system.name;
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
@@ -325,8 +324,8 @@ class VolumeStager {
   const ConfinedPath& target_;
   const host::FormatOptions& options_;
   uint32_t number_ = 0;
-  // The call's picture of the disk, of GetLayout() under the disk's lock, and again once the call has
-  // brought the disk online. Partition() outdates its style and partitions.
+  // The call's picture of the disk, of GetLayout() under the disk's lock, and again once the call
+  // has brought the disk online. Partition() outdates its style and partitions.
   host::DiskDescription disk_;
   // The call's picture of the node's volumes; see VolumesOn() of devices.h.
   host::NodeVolumes seen_;

@@ -306,7 +306,8 @@ class TargetStager {
       return absl::UnavailableError(absl::StrCat(
           "target ", request_.iqn, " was disconnected during the call: repeat the call"));
     }
-    ABSL_ASSIGN_OR_RETURN(const auto all, host_.disk().ListDisks(context_, host::AskDisks::kLocation));
+    ABSL_ASSIGN_OR_RETURN(const auto all,
+                          host_.disk().ListDisks(context_, host::AskDisks::kLocation));
     std::set<uint32_t> numbers;
     *complete = true;
     for (const host::IscsiSession& session : own_) {
