@@ -88,11 +88,12 @@ TEST_F(FallbackTest, AWholeLifeTakesNoneWhenWindowsIsAsExpected) {
 }
 
 TEST_F(FallbackTest, DisksThatWmiHasOtherwise) {
+  const host::DiskDescription disk = *host_->disk().GetLayout(context_, 1);
   Inject("wmi.Invoke/MSFT_Disk.Initialize", 40006);
-  EXPECT_THAT(Taken([&] { return host_->disk().InitializeGpt(context_, 1); }),
+  EXPECT_THAT(Taken([&] { return host_->disk().InitializeGpt(context_, disk); }),
               ElementsAre(Pair("method-repeated", 1)));
   Inject("wmi.Invoke/MSFT_Disk.CreatePartition", 42002);
-  EXPECT_THAT(Taken([&] { return host_->disk().CreateBasicPartition(context_, 1); }),
+  EXPECT_THAT(Taken([&] { return host_->disk().CreateBasicPartition(context_, disk); }),
               ElementsAre(Pair("partition-without-letter", 1)));
   ChangeDisk(2, [](Disk& disk) { disk.without_number = true; });
   EXPECT_THAT(Taken([&] { return disk_->ListDiskIDs(context_, {}).status(); }),
@@ -163,7 +164,7 @@ TEST_F(FallbackTest, VolumesThatDoNotArriveByThemselves) {
   EXPECT_THAT(Taken([&] { return Partition(1); }),
               ElementsAre(Pair("partitions-brought-online", 1)));
   // This call waits for ten seconds before it accepts one volume.
-  EXPECT_THAT(Taken([&] { return disk::AwaitVolumes(*host_, context_, 1, 2, "online"); }),
+  EXPECT_THAT(Taken([&] { return disk::AwaitVolumes(*host_, context_, 1, 2, "online").status(); }),
               ElementsAre(Pair("fewer-volumes", 1), Pair("partitions-brought-online", 1)));
 }
 
@@ -245,9 +246,9 @@ TEST_F(FallbackTest, FoldersThatTheMountManagerNames) {
       std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\work)")});
   Remake();
   ASSERT_TRUE(Mount(volume, R"(C:\work\m)").ok());
-  const VolumeId id = *VolumeId::Parse(volume);
+  host::VolumeView view = {.id = *VolumeId::Parse(volume), .extents = {}};
   const auto points = [&] {
-    return host_->volume().ListMountPoints(context_, id, deps_.roots.get()).status();
+    return host_->volume().ReadMounts(context_, deps_.roots.get(), &view);
   };
   EXPECT_THAT(Taken(points), ElementsAre(Pair("folder-by-another-name", 1)));
   Behave([](Behaviour& behaviour) { behaviour.stale_mount_entries = true; });

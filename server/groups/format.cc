@@ -65,15 +65,14 @@ absl::Status CheckNotMounted(const Deps& deps, const host::VolumeView& volume, E
 
 // Returns a disk's number and id, because Windows may give the number to another disk.
 std::string NameDisk(const Deps& deps, const CallContext& context, uint32_t disk_number) {
-  const auto disks = deps.host->disk().ListDisks(context, host::AskDisks::kIds);
-  std::string id;
-  for (const auto& disk : disks.value_or(std::vector<host::DiskDescription>())) {
-    if (disk.number != disk_number) continue;
-    id = !disk.page83.empty()          ? absl::StrCat(" (page 83 ", disk.page83, ")")
-         : !disk.serial_number.empty() ? absl::StrCat(" (serial number ", disk.serial_number, ")")
-                                       : "";
-  }
-  return absl::StrCat("disk ", disk_number, id);
+  const host::DiskDescription disk = deps.host->disk()
+                                         .Describe(context, disk_number, host::AskDisks::kIds)
+                                         .value_or(host::DiskDescription());
+  return absl::StrCat("disk ", disk_number,
+                      !disk.page83.empty() ? absl::StrCat(" (page 83 ", disk.page83, ")")
+                      : !disk.serial_number.empty()
+                          ? absl::StrCat(" (serial number ", disk.serial_number, ")")
+                          : "");
 }
 
 // The error for data that must not be formatted. `found` names the disk and what was found.
@@ -109,18 +108,16 @@ absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context,
 absl::Status CheckBlank(const Deps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look) {
   ABSL_RETURN_IF_ERROR(CheckNeverUsed(deps, context, volume));
-  ABSL_ASSIGN_OR_RETURN(const bool blank, deps.host->volume().IsBlank(context, volume, look));
-  if (blank) return absl::OkStatus();
-  return HoldsData(deps, context, volume,
-                   absl::StrCat("holds ", deps.host->volume().DescribeData(context, volume)));
+  ABSL_ASSIGN_OR_RETURN(const auto data, deps.host->volume().FindData(context, volume, look));
+  if (data.empty()) return absl::OkStatus();
+  return HoldsData(deps, context, volume, absl::StrCat("holds ", data));
 }
 
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const auto size, deps.host->disk().GetSize(context, disk_number));
-  ABSL_ASSIGN_OR_RETURN(const auto blank, deps.host->disk().IsBlank(context, disk_number, 0, size));
-  if (blank) return absl::OkStatus();
-  return HoldsData(absl::StrCat(NameDisk(deps, context, disk_number), " holds ",
-                                deps.host->disk().DescribeData(context, disk_number)));
+  ABSL_ASSIGN_OR_RETURN(const auto data,
+                        deps.host->disk().FindData(context, disk_number, host::Look::kThroughout));
+  if (data.empty()) return absl::OkStatus();
+  return HoldsData(absl::StrCat(NameDisk(deps, context, disk_number), " holds ", data));
 }
 
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
@@ -191,9 +188,7 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
   if (erase == Erase::kStatic) {
     ABSL_RETURN_IF_ERROR(volumes.ReadMounts(context, deps.roots.get(), &view));
   } else {
-    host::NodeVolumes seen;
-    ABSL_ASSIGN_OR_RETURN(const auto all,
-                          volumes.LookAtDisk(context, number, deps.roots.get(), &seen));
+    ABSL_ASSIGN_OR_RETURN(const auto all, volumes.LookAtDisk(context, number, deps.roots.get()));
     ABSL_RETURN_IF_ERROR(AboutField("volume_id", host::CheckNotMounted(number, all)));
     const auto found = absl::c_find_if(all, [&](const auto& one) { return one.id == volume; });
     if (found == all.end()) return host::NoVolume(volume);

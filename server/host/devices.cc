@@ -141,6 +141,9 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
   return machine::ParseDiskExtents(*answer);
 }
 
+namespace {
+
+// A volume that is disappearing, or that does not lie on a disk (a CD), has no place.
 absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context) {
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
   if (!names.ok()) return Prefixed("listing volumes", names.status());
@@ -152,17 +155,23 @@ absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& co
   return volumes;
 }
 
-namespace {
+bool LiesOn(const std::vector<machine::DiskExtent>& extents, uint32_t disk_number) {
+  return std::ranges::count(extents, disk_number, &machine::DiskExtent::disk_number) > 0;
+}
 
-// Returns true if no volume has come, gone or got a place since `seen`.
-bool IsAsSeen(machine::Os& os, const NodeVolumes& seen) {
+// Returns true if no volume has come or gone since `seen`, and if those of the disk, and those
+// without a place, are where they were.
+bool IsAsSeen(machine::Os& os, uint32_t disk_number, const NodeVolumes& seen) {
   if (seen.empty()) return false;
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
   return names.ok() && names->size() == seen.size() &&
          std::ranges::all_of(*names, [&](const std::string& name) {
            const auto volume = seen.find(name);
            if (volume == seen.end()) return false;
-           return !volume->second.empty() || !GetVolumeExtents(os, name).ok();
+           const auto& extents = volume->second;
+           if (!extents.empty() && !LiesOn(extents, disk_number)) return true;
+           return GetVolumeExtents(os, name).value_or(std::vector<machine::DiskExtent>()) ==
+                  extents;
          });
 }
 
@@ -171,7 +180,9 @@ bool IsAsSeen(machine::Os& os, const NodeVolumes& seen) {
 absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
                                                   uint32_t disk_number, NodeVolumes* seen) {
   ABSL_RETURN_IF_ERROR(context.Check());
-  if (!IsAsSeen(*deps.os, *seen)) {
+  NodeVolumes nothing;
+  if (seen == nullptr) seen = &nothing;
+  if (!IsAsSeen(*deps.os, disk_number, *seen)) {
     // Keeps the slot unless the call waits for another call's look-up, because its own look-up is
     // short.
     ABSL_ASSIGN_OR_RETURN(*seen, deps.volumes->Get(context, [os = deps.os](const CallContext& run) {
@@ -180,10 +191,7 @@ absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallCo
   }
   std::vector<VolumeView> volumes;
   for (const auto& [name, extents] : *seen) {
-    const bool is_on_disk = std::ranges::any_of(extents, [&](const machine::DiskExtent& extent) {
-      return extent.disk_number == disk_number;
-    });
-    if (!is_on_disk) continue;
+    if (!LiesOn(extents, disk_number)) continue;
     ABSL_ASSIGN_OR_RETURN(const VolumeId id, VolumeId::Parse(name));
     volumes.push_back({.id = id, .extents = extents});
   }

@@ -69,23 +69,22 @@ enum class Look {
 absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
                              uint64_t offset_bytes, uint64_t size_bytes, Look look);
 
-// Returns, in words for an error, the kind of data at the beginning of a part of a disk that is not
-// blank: `an XFS file system of Linux`, or `data that Windows does not recognise`. Only for texts:
-// no call formats a disk because its data was not recognised.
-std::string DescribeData(machine::Os& os, uint32_t disk_number, uint64_t offset_bytes);
+// Returns "" if IsBlank(), else the kind of data at the beginning of the part in words for an
+// error: `an XFS file system of Linux`, or `data that Windows does not recognise`. The words are
+// only for texts: no call formats a disk because its data was not recognised.
+absl::StatusOr<std::string> FindData(machine::Os& os, const CallContext& context,
+                                     uint32_t disk_number, uint64_t offset_bytes,
+                                     uint64_t size_bytes, Look look);
 
 // Returns the extents of a volume, at least one. NOT_FOUND if there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);
 
-// Returns all volumes and their places. A volume that is disappearing, or that does not lie on a
-// disk (a CD), has no place.
-absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context);
-
-// Returns the volumes of which a part lies on a disk, by their offset there. `seen` is the caller's
-// picture, empty at its first look. Each look lists the node's volumes and asks those without a
-// place for it. A volume keeps its place while it exists, so the others are asked again, all of
-// them, only if a volume has come, gone or got a place since the last look.
+// Returns the volumes of which a part lies on a disk, by their offset there. `seen`, if not null,
+// is the caller's picture, empty at its first look, which asks every volume of the node for its
+// place. Each further look lists the volumes, and asks those of the disk and those without a place.
+// If a volume has come, gone or moved, it asks every volume again. So it misses only a volume whose
+// disk was pulled and came back under this number between two looks.
 absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
                                                   uint32_t disk_number, NodeVolumes* seen);
 // Returns the number of the partition that a volume fills.

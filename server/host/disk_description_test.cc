@@ -178,16 +178,15 @@ TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
 
 // Windows refuses the flag for an offline disk, and for its own disk even if WMI does not mark it.
 TEST_F(DiskDescriptionTest, ARefusalOfWindowsIsReported) {
-  NodeVolumes seen;
-  ASSERT_THAT(disk().SetReadOnly(context_, 7, false, &seen), IsOk());
-  EXPECT_THAT(disk().SetReadOnly(context_, 7, true, &seen),
+  ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
+  EXPECT_THAT(disk().SetReadOnly(context_, 7, true),
               FailsWith(kPrecondition, "making disk 7 read-only failed: The disk is offline"));
   std::set<OddSession::Property> given;
   const auto host = std::make_unique<Host>(
       std::make_unique<OddSession>(*node_, OddSession::Property("MSFT_Disk", "IsBoot"),
                                    std::nullopt, &given),
       machine::simulator::NewSimulatedOs(node_->core()));
-  EXPECT_THAT(host->disk().SetReadOnly(context_, 4, true, &seen),
+  EXPECT_THAT(host->disk().SetReadOnly(context_, 4, true),
               FailsWith(kPrecondition, "Not on a critical disk"));
 }
 

@@ -65,27 +65,31 @@ absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallConte
         if (!found.ok()) return Prefixed("listing disks", found.status());
         // Every node has at least the disk that Windows runs on.
         if (found->empty()) return NotShown("WMI shows no disk");
-        const bool is_all = ask == AskDisks::kAll;
         std::vector<DiskDescription> disks;
         for (const cim::Object& disk : *found) {
           ABSL_RETURN_IF_ERROR(run.Check());
           const absl::StatusOr<uint32_t> number = NumberOf(disk);
-          if (!number.ok()) continue;
-          DiskDescription& description = disks.emplace_back(DescribeDisk(*number, disk));
-          if (is_all || ask == AskDisks::kIds) AddIds(os_, disk, &description);
-          if (is_all) AddReadOnly(os_, &description);
-          if (is_all || ask == AskDisks::kLocation) AddAzureLun(os_, disk, &description);
+          if (number.ok()) disks.push_back(Describe(*number, disk, ask));
         }
         std::ranges::sort(disks, {}, &DiskDescription::number);
         return disks;
       });
 }
 
-absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,
-                                                   uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context, uint32_t disk_number,
+                                                   AskDisks ask) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
+  DiskDescription disk = Describe(disk_number, object, ask);
+  AddReadOnly(os_, &disk);
+  return disk;
+}
+
+DiskDescription DiskHost::Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask) {
   DiskDescription description = DescribeDisk(disk_number, disk);
-  AddReadOnly(os_, &description);
+  const bool is_all = ask == AskDisks::kAll;
+  if (is_all || ask == AskDisks::kIds) AddIds(os_, disk, &description);
+  if (is_all) AddReadOnly(os_, &description);
+  if (is_all || ask == AskDisks::kLocation) AddAzureLun(os_, disk, &description);
   return description;
 }
 
@@ -113,12 +117,7 @@ void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescript
     }
     const auto content = deps_.reads->Read<std::string>(
         context.WithTimeout(kReadPatience), DiskName(number),
-        [&os = os_, number](const CallContext& run) -> absl::StatusOr<std::string> {
-          ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetDiskLength(os, number));
-          ABSL_ASSIGN_OR_RETURN(const bool blank,
-                                host::IsBlank(os, run, number, 0, size, Look::kAtEnds));
-          return blank ? "" : host::DescribeData(os, number, 0);
-        });
+        [this, number](const CallContext& run) { return FindData(run, number, Look::kAtEnds); });
     disk.content =
         content.ok() ? *content : absl::StrCat("not known: ", content.status().message());
   }
@@ -203,14 +202,10 @@ absl::StatusOr<uint64_t> DiskHost::GetSize(const CallContext& context, uint32_t 
   return GetDiskLength(os_, disk_number);
 }
 
-absl::StatusOr<bool> DiskHost::IsBlank(const CallContext& context, uint32_t disk_number,
-                                       uint64_t offset_bytes, uint64_t size_bytes) {
-  return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes, Look::kThroughout);
-}
-
-std::string DiskHost::DescribeData(const CallContext& context, uint32_t disk_number) {
-  const YieldSlot yielded(context);
-  return host::DescribeData(os_, disk_number, 0);
+absl::StatusOr<std::string> DiskHost::FindData(const CallContext& context, uint32_t disk_number,
+                                               Look look) {
+  ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetSize(context, disk_number));
+  return host::FindData(os_, context, disk_number, 0, size, look);
 }
 
 absl::StatusOr<bool> DiskHost::IsOnline(const CallContext& context, uint32_t disk_number) {

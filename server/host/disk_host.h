@@ -14,6 +14,7 @@
 #include "csi_proxy/log_function.h"
 #include "server/base/condition.h"
 #include "server/host/deps.h"
+#include "server/host/devices.h"
 #include "server/host/disk_description.h"
 
 namespace csi_proxy::host {
@@ -50,8 +51,9 @@ class DiskHost {
   absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context,
                                                          AskDisks ask = AskDisks::kAll);
 
-  // Returns WMI's description of one disk, with the disk's own `is_read_only`.
-  absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number);
+  // Describes one disk. Asks it at least for `is_read_only`.
+  absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number,
+                                           AskDisks ask = AskDisks::kNothing);
 
   // Sets `content` of the online disks that hold content which Windows does not recognise: bytes
   // without a partition table, or only partitions of another system. The text begins with `not
@@ -79,13 +81,9 @@ class DiskHost {
   // Returns the size in bytes.
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number);
 
-  // Returns true if the given range of an online disk seems never written. Reads its ends and
-  // places in between: see IsBlank() in devices.h.
-  absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
-                               uint64_t offset_bytes, uint64_t size_bytes);
-
-  // Names the data at the beginning of the disk, for an error: see DescribeData() in devices.h.
-  std::string DescribeData(const CallContext& context, uint32_t disk_number);
+  // Returns "" if an online disk seems never written, else names the data at its beginning: see
+  // FindData() in devices.h.
+  absl::StatusOr<std::string> FindData(const CallContext& context, uint32_t disk_number, Look look);
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
@@ -106,7 +104,7 @@ class DiskHost {
   // FAILED_PRECONDITION to set the flag of a disk that is offline, or that Windows boots from or
   // runs on. `seen` is the caller's picture of the volumes; see VolumesOn().
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
-                           NodeVolumes* seen);
+                           NodeVolumes* seen = nullptr);
 
   // Returns true if the disk itself says that it has one partition beside Microsoft's reserved one,
   // and is not dynamic: it holds one volume at most. False if it does not answer.
@@ -120,6 +118,8 @@ class DiskHost {
   // Returns the number of an MSFT_Disk. A disk without a number, which no call can name, is logged
   // once.
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk);
+  // Describes a disk from its MSFT_Disk and its own answers.
+  DiskDescription Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask);
   // Calls MSFT_Disk.Online or Offline.
   absl::Status InvokeState(const CallContext& context, const DiskDescription& disk, bool online);
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,

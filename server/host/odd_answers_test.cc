@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/host/find_volume.h"
 #include "server/host/odd_machine_testing.h"
 #include "server/host/operations_testing.h"
 #include "server/simulator/win32/layouts_encode.h"
@@ -288,9 +289,8 @@ TEST(OddAnswersTest, TheReadOnlyFlagComesFromTheDisk) {
   Host host(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "IsReadOnly"),
                                          cim::Value::Boolean(true), &given),
             machine::simulator::NewSimulatedOs(node->core()));
-  NodeVolumes seen;
   for (const bool read_only : {true, false}) {
-    ASSERT_THAT(host.disk().SetReadOnly(CallContext(), 2, read_only, &seen), IsOk());
+    ASSERT_THAT(host.disk().SetReadOnly(CallContext(), 2, read_only), IsOk());
     EXPECT_EQ(host.disk().ListDisks(CallContext())->at(2).is_read_only, read_only);
     EXPECT_EQ(host.disk().Describe(CallContext(), 2)->is_read_only, read_only);
   }

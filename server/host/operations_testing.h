@@ -57,6 +57,15 @@ struct Operation {
   std::function<absl::Status(Host&, const CallContext&)> run;
 };
 
+// Returns a step on a disk that is looked at first.
+inline auto OnLayout(uint32_t number,
+                     absl::Status (DiskHost::*step)(const CallContext&, const DiskDescription&)) {
+  return [=](Host& host, const CallContext& context) -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const auto disk, host.disk().GetLayout(context, number));
+    return (host.disk().*step)(context, disk);
+  };
+}
+
 inline absl::StatusOr<std::set<std::string>> SessionIds(Host& host, const CallContext& context) {
   ABSL_ASSIGN_OR_RETURN(const auto sessions, host.iscsi().GetSessions(context, "iqn.x:joined"));
   std::set<std::string> ids;
@@ -72,33 +81,17 @@ inline const std::vector<Operation>& HostOperations() {
       {"describe", [](H& h, C c) { return h.disk().Describe(c, 1).status(); }},
       {"rescan", [](H& h, C c) { return h.disk().Rescan(c); }},
       {"layout", [](H& h, C c) { return h.disk().GetLayout(c, 1).status(); }},
-      {"initialize",
-       [](H& h, C c) -> absl::Status {
-         ABSL_ASSIGN_OR_RETURN(const auto disk, h.disk().GetLayout(c, 1));
-         return h.disk().InitializeGpt(c, disk);
-       }},
-      {"partition",
-       [](H& h, C c) -> absl::Status {
-         ABSL_ASSIGN_OR_RETURN(const auto disk, h.disk().GetLayout(c, 5));
-         return h.disk().CreateBasicPartition(c, disk);
-       }},
+      {"initialize", OnLayout(1, &DiskHost::InitializeGpt)},
+      {"partition", OnLayout(5, &DiskHost::CreateBasicPartition)},
       {"bring online", [](H& h, C c) { return h.disk().BringPartitionsOnline(c, 2); }},
       {"disk size", [](H& h, C c) { return h.disk().GetSize(c, 1).status(); }},
-      {"is blank", [](H& h, C c) { return h.disk().IsBlank(c, 1, 0, 4096).status(); }},
+      {"is blank", [](H& h, C c) { return h.disk().FindData(c, 1, Look::kAtEnds).status(); }},
       {"is online", [](H& h, C c) { return h.disk().IsOnline(c, 1).status(); }},
       {"online", [](H& h, C c) { return h.disk().SetOnline(c, 3, true).status(); }},
       {"writable", [](H& h, C c) { return h.disk().SetOnline(c, 6, true).status(); }},
       {"offline", [](H& h, C c) { return h.disk().SetOnline(c, 1, false).status(); }},
-      {"read-only",
-       [](H& h, C c) {
-         NodeVolumes seen;
-         return h.disk().SetReadOnly(c, 5, true, &seen);
-       }},
-      {"read-write",
-       [](H& h, C c) {
-         NodeVolumes seen;
-         return h.disk().SetReadOnly(c, 6, false, &seen);
-       }},
+      {"read-only", [](H& h, C c) { return h.disk().SetReadOnly(c, 5, true); }},
+      {"read-write", [](H& h, C c) { return h.disk().SetReadOnly(c, 6, false); }},
       {"promised volumes", [](H& h, C c) { return h.disk().CountPromisedVolumes(c, 2).status(); }},
       {"volumes", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 0).status(); }},
       {"volumes of 1", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 1).status(); }},
@@ -108,7 +101,7 @@ inline const std::vector<Operation>& HostOperations() {
       {"is blank volume",
        [](H& h, C c) -> absl::Status {
          ABSL_ASSIGN_OR_RETURN(const auto volume, h.volume().Locate(c, kVolume));
-         return h.volume().IsBlank(c, volume, Look::kAtEnds).status();
+         return h.volume().FindData(c, volume, Look::kAtEnds).status();
        }},
       {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
       {"volume health", [](H& h, C c) { return h.volume().GetHealth(c, kVolume).status(); }},
@@ -134,8 +127,7 @@ inline const std::vector<Operation>& HostOperations() {
       {"flush", [](H& h, C c) { return h.volume().Flush(c, kVolume); }},
       {"make writable",
        [](H& h, C c) -> absl::Status {
-         NodeVolumes seen;
-         ABSL_ASSIGN_OR_RETURN(const auto volumes, h.volume().ListOnDisk(c, 6, &seen));
+         ABSL_ASSIGN_OR_RETURN(const auto volumes, h.volume().ListOnDisk(c, 6));
          return h.volume().MakeWritable(c, volumes);
        }},
       {"exists", [](H& h, C c) { return h.filesystem().Exists(c, Kubelet("link\\p1")).status(); }},

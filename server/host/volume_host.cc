@@ -75,8 +75,7 @@ absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
 absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext& context,
                                                               uint32_t disk_number,
                                                               uint32_t partition_number) {
-  NodeVolumes seen;
-  ABSL_ASSIGN_OR_RETURN(const auto all, ListOnDisk(context, disk_number, &seen));
+  ABSL_ASSIGN_OR_RETURN(const auto all, ListOnDisk(context, disk_number));
   std::vector<VolumeId> volumes;
   for (const VolumeView& volume : all) {
     if (volume.extents.front().disk_number != disk_number) continue;
@@ -172,16 +171,10 @@ absl::Status VolumeHost::ReadMounts(const CallContext& context, const PathRoots*
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> VolumeHost::IsBlank(const CallContext& context, const VolumeView& volume,
-                                         Look look) {
+absl::StatusOr<std::string> VolumeHost::FindData(const CallContext& context,
+                                                 const VolumeView& volume, Look look) {
   ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(volume));
-  return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length, look);
-}
-
-std::string VolumeHost::DescribeData(const CallContext& context, const VolumeView& volume) {
-  const YieldSlot yielded(context);
-  const machine::DiskExtent& extent = volume.extents.front();
-  return host::DescribeData(os_, extent.disk_number, extent.offset);
+  return host::FindData(os_, context, extent.disk_number, extent.offset, extent.length, look);
 }
 
 std::string VolumeHost::SignOfUse(const VolumeView& volume) const {

@@ -78,10 +78,11 @@ class VolumeHost {
   // ReadMounts(). Leaves out volumes that disappear meanwhile. Does not use WMI.
   absl::StatusOr<std::vector<VolumeView>> LookAtDisk(const CallContext& context,
                                                      uint32_t disk_number, const PathRoots* roots,
-                                                     NodeVolumes* seen);
+                                                     NodeVolumes* seen = nullptr);
   // The same without the mounts.
   absl::StatusOr<std::vector<VolumeView>> ListOnDisk(const CallContext& context,
-                                                     uint32_t disk_number, NodeVolumes* seen);
+                                                     uint32_t disk_number,
+                                                     NodeVolumes* seen = nullptr);
 
   // Returns where one volume lies.
   absl::StatusOr<VolumeView> Locate(const CallContext& context, const VolumeId& volume);
@@ -94,12 +95,10 @@ class VolumeHost {
   // table that no longer lead to it. `roots` are the working directories; null means every folder.
   absl::Status ReadMounts(const CallContext& context, const PathRoots* roots, VolumeView* volume);
 
-  // Returns true if the volume seems never written; see IsBlank() in devices.h. FAILED_PRECONDITION
-  // for a volume of several parts of a dynamic disk.
-  absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeView& volume, Look look);
-
-  // Names the data at the beginning of the volume, likewise.
-  std::string DescribeData(const CallContext& context, const VolumeView& volume);
+  // Returns "" if the volume seems never written, else names the data at its beginning: see
+  // FindData() in devices.h. FAILED_PRECONDITION for a volume of several parts of a dynamic disk.
+  absl::StatusOr<std::string> FindData(const CallContext& context, const VolumeView& volume,
+                                       Look look);
 
   // Returns the reason, in words, why the volume must have been formatted before, whatever its
   // bytes say: the mount manager names a folder for it, even one that leads there no longer, or

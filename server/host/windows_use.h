@@ -44,6 +44,6 @@ absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const Path
 // Returns FAILED_PRECONDITION if the disk is Windows' own or in use by the node. `seen` is the
 // caller's picture of the volumes. Null `roots` let drivers touch any folder.
 absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
-                         const DiskDescription& disk, NodeVolumes* seen);
+                         const DiskDescription& disk, NodeVolumes* seen = nullptr);
 
 }  // namespace csi_proxy::host

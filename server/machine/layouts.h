@@ -117,6 +117,8 @@ struct DiskExtent {
   // In bytes.
   uint64_t offset = 0;
   uint64_t length = 0;
+
+  friend bool operator==(const DiskExtent&, const DiskExtent&) = default;
 };
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
 

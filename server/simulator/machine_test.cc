@@ -240,8 +240,9 @@ TEST_F(MachineTest, ConcurrentCallersSeeOneNode) {
   for (int c = 0; c < kCallers; ++c) {
     callers.emplace_back([&, c] {
       const CallContext context;
-      if (host_->disk().InitializeGpt(context, 1).ok()) ++initialised;
-      if (host_->disk().CreateBasicPartition(context, 1).ok()) ++partitioned;
+      const auto disk = host_->disk().GetLayout(context, 1);
+      if (disk.ok() && host_->disk().InitializeGpt(context, *disk).ok()) ++initialised;
+      if (disk.ok() && host_->disk().CreateBasicPartition(context, *disk).ok()) ++partitioned;
       for (int i = 0; i < kRounds; ++i) {
         const std::string own = absl::StrCat("pods\\p1\\c", c);
         EXPECT_THAT(host_->filesystem().MakeDirectories(context, Kubelet(own)), IsOk());

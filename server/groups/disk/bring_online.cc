@@ -33,15 +33,13 @@ constexpr absl::Duration kToRestore = absl::Seconds(2);
 
 // Returns OK if the disk has no volume in use, and locks its volumes. NOT_FOUND if another disk has
 // the number.
-absl::Status LockUnused(const groups::Deps& deps, const CallContext& context, uint32_t number,
-                        const std::string& path, host::NodeVolumes* seen,
+absl::Status LockUnused(const groups::Deps& deps, const CallContext& context,
+                        const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
-  if (!path.empty()) {
-    ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, number));
-    if (now.path != path) return absl::NotFoundError("another disk has the number");
-  }
+  ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, disk.number));
+  if (now.path != disk.path) return absl::NotFoundError("another disk has the number");
   host::VolumeHost& host = deps.host->volume();
-  ABSL_ASSIGN_OR_RETURN(auto volumes, host.ListOnDisk(context, number, seen));
+  ABSL_ASSIGN_OR_RETURN(auto volumes, host.ListOnDisk(context, disk.number, seen));
   for (host::VolumeView& volume : volumes) {
     ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(*deps.locks, context, volume.id));
     locks->push_back(std::move(lock));
@@ -115,14 +113,14 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
   }
 }
 
-absl::Status Restore(const groups::Deps& deps, const CallContext& context, uint32_t number,
-                     const DiskState& before, const absl::Status& failed) {
-  if (!before.is_offline && !before.is_read_only) return failed;
+absl::Status Restore(const groups::Deps& deps, const CallContext& context,
+                     const host::DiskDescription& before, const absl::Status& failed) {
+  if (before.is_online && !before.is_read_only) return failed;
+  const uint32_t number = before.number;
   std::vector<ResourceLocks::Lock> volumes;
   // Not the call's own picture: a volume may have come or been mounted since.
   host::NodeVolumes seen;
-  absl::Status undone =
-      LockUnused(deps, context.Afterwards(kToLook), number, before.path, &seen, &volumes);
+  absl::Status undone = LockUnused(deps, context.Afterwards(kToLook), before, &seen, &volumes);
   if (absl::IsNotFound(undone)) return failed;
   const bool may_undo = undone.ok();
   const auto undo = [&](bool was, auto step) {
@@ -135,7 +133,7 @@ absl::Status Restore(const groups::Deps& deps, const CallContext& context, uint3
   host::DiskHost& host = deps.host->disk();
   undo(before.is_read_only,
        [&](const CallContext& undoing) { return host.SetReadOnly(undoing, number, true, &seen); });
-  undo(before.is_offline,
+  undo(!before.is_online,
        [&](const CallContext& undoing) { return host.SetOnline(undoing, number, false).status(); });
   if (undone.ok()) return failed;
   const std::string stays =

@@ -54,9 +54,8 @@ class DiskService final : public Service {
     if (is_raw() || !has_partition()) {
       ABSL_RETURN_IF_ERROR(Prefixed("disk_number", host::CheckNotWindows(*layout)));
     }
-    const DiskState before = {.is_offline = !layout->is_online,
-                              .is_read_only = layout->is_read_only};
-    if (before.is_offline || (layout->is_read_only && !has_partition())) {
+    const host::DiskDescription before = *layout;
+    if (!before.is_online || (before.is_read_only && !has_partition())) {
       // Windows keeps disks of a SAN, and copies of disks, offline and read-only. A partitioned
       // disk comes online too, because azuredisk lists its volumes next. The layout is read again,
       // because it is reliable only while the disk is online.
@@ -69,7 +68,7 @@ class DiskService final : public Service {
       if (deps_.keep_foreign_data) {
         const absl::Status blank =
             groups::AboutField("disk_number", groups::CheckBlank(deps_, context, number));
-        if (!blank.ok()) return Restore(deps_, context, number, before, blank);
+        if (!blank.ok()) return Restore(deps_, context, before, blank);
       }
       ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, *layout));
     }
@@ -84,7 +83,7 @@ class DiskService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
                           AwaitVolumes(*deps_.host, context, number, wanted, "partitioned", &seen));
     if (volumes.empty()) {
-      return Restore(deps_, context, number, before,
+      return Restore(deps_, context, before,
                      absl::FailedPreconditionError(absl::StrCat(
                          "disk_number: disk ", number,
                          " has partitions of another operating system, without a volume that "
@@ -142,9 +141,7 @@ class DiskService final : public Service {
                                                     const SetDiskStateRequest& request) override {
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.disk_number));
     if (request.is_online) {
-      host::NodeVolumes seen;
-      ABSL_RETURN_IF_ERROR(
-          BringOnline(*deps_.host, context, request.disk_number, nullptr, &seen).status());
+      ABSL_RETURN_IF_ERROR(BringOnline(*deps_.host, context, request.disk_number).status());
       return SetDiskStateResponse{};
     }
     ABSL_RETURN_IF_ERROR(host().SetOnline(context, request.disk_number, false).status());

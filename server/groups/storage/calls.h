@@ -15,6 +15,8 @@
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
 #include "server/host/disk_host.h"
+#include "server/host/volume_host.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::storage {
 
@@ -100,22 +102,25 @@ class StorageService final : public Service {
   const groups::Deps deps_;
 };
 
-// Checks all fields of a request except its disk.
-absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
+// The parsed fields of a request, except its disk.
+struct StagingFields {
+  ConfinedPath target;
+  host::FormatOptions options;
+};
+absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
+                                          const StageVolumeRequest& request);
 // Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size, which Windows
 // would refuse only after the disk was initialised. 0 is any size.
 absl::Status CheckAllocationUnit(const host::DiskDescription& disk, uint32_t allocation_unit_bytes);
 // Stages a disk that was found already, like StageVolume(). REQUIRES: `request.disk` is empty.
 // `clock` measures the first step.
-absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
-                                                   const CallContext& context,
-                                                   const StageVolumeRequest& request,
-                                                   const host::DiskDescription& disk,
-                                                   StepClock clock);
+absl::StatusOr<StageVolumeResponse> StageFoundDisk(
+    const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
+    const StagingFields& fields, const host::DiskDescription& disk, StepClock clock);
 // Unstages a volume like the call. `clock` measures the first step.
 absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const CallContext& context,
-                                                    const UnstageVolumeRequest& request,
+                                                    const ConfinedPath& target, bool keep_online,
                                                     StepClock clock);
 
 // The disk that a request means: find.cc.

@@ -56,7 +56,9 @@ std::vector<Start> StagingStarts() {
        [](Machine& node) { Change(node, [](auto& disk) { disk.awaits_rescan = true; }); }},
       {"Initialized",
        [](Machine& node) {
-         EXPECT_TRUE(Process(&node).host->disk().InitializeGpt(CallContext(), 1).ok());
+         Process process(&node);
+         host::DiskHost& disk = process.host->disk();
+         EXPECT_TRUE(disk.InitializeGpt(CallContext(), *disk.GetLayout(CallContext(), 1)).ok());
        }},
       {"Partitioned",
        [](Machine& node) {

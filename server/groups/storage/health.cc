@@ -49,11 +49,9 @@ void AddSeen(const groups::Deps& deps, const CallContext& context, host::VolumeH
     if (!sign.empty()) {
       wrong->push_back(absl::StrCat("the volume has lost its file system (", sign, ")"));
     }
-    const auto blank = host.IsBlank(context, volume, host::Look::kThroughout);
-    if (!blank.ok()) wrong->emplace_back(blank.status().message());
-    if (blank.ok() && !*blank) {
-      wrong->push_back(absl::StrCat("the volume holds ", host.DescribeData(context, volume)));
-    }
+    const auto data = host.FindData(context, volume, host::Look::kThroughout);
+    if (!data.ok()) wrong->emplace_back(data.status().message());
+    if (data.ok() && !data->empty()) wrong->push_back(absl::StrCat("the volume holds ", *data));
   }
   if (health->is_dirty) wrong->push_back("the file system is marked dirty");
 }

@@ -96,11 +96,10 @@ TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
   const auto disks = process.host->disk().ListDisks(process.context);
   ASSERT_TRUE(disks.ok()) << disks.status();
   const auto is_used = [&](uint32_t number) {
-    host::NodeVolumes seen;
     return std::any_of(disks->begin(), disks->end(), [&](const host::DiskDescription& disk) {
       return disk.number == number &&
-             absl::IsFailedPrecondition(host::CheckUnused(*process.host, process.context,
-                                                          process.deps.roots.get(), disk, &seen));
+             absl::IsFailedPrecondition(
+                 host::CheckUnused(*process.host, process.context, process.deps.roots.get(), disk));
     });
   };
   for (const host::DiskDescription& disk : *disks) {

@@ -19,18 +19,12 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The parsed fields of a request, except its disk.
-struct Fields {
-  ConfinedPath target;
-  host::FormatOptions options;
-};
-
 // One call of StageVolume. Each step first checks whether it is done already, and nothing is
 // remembered between calls, so that a call can be repeated after any crash.
 class VolumeStager {
  public:
   VolumeStager(const groups::Deps& deps, const CallContext& context,
-               const StageVolumeRequest& request, const Fields& fields, StepClock clock = {})
+               const StageVolumeRequest& request, const StagingFields& fields, StepClock clock = {})
       : deps_(deps),
         host_(*deps.host),
         locks_(*deps.locks),
@@ -109,7 +103,6 @@ class VolumeStager {
       return absl::UnavailableError(
           absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
     }
-    before_.path = disk_.path;
     ABSL_RETURN_IF_ERROR(Prefixed("disk", host::CheckNotWindows(disk_)));
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
                           host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
@@ -140,8 +133,8 @@ class VolumeStager {
       return absl::FailedPreconditionError(
           absl::StrCat("target_path: ", path, " is not a directory"));
     }
-    const auto mounted = VolumeId::Parse(there->target);
-    if (!mounted.ok()) {
+    const std::optional<VolumeId>& mounted = there->volume;
+    if (!mounted.has_value()) {
       return absl::FailedPreconditionError(
           absl::StrCat("target_path: ", path, " is a link; a volume is mounted at a directory"));
     }
@@ -178,13 +171,11 @@ class VolumeStager {
     // The layout of an offline disk may be wrong, but suffices to refuse the disk.
     ABSL_RETURN_IF_ERROR(CheckPartitions(disk_));
     if (use_.ok() && (!disk_.is_online || disk_.is_read_only)) {
-      before_.is_offline = !disk_.is_online;
-      before_.is_read_only = disk_.is_read_only;
-      had_partition_ = DataPartition(disk_) != nullptr;
+      before_ = disk_;
       ABSL_ASSIGN_OR_RETURN(const auto online,
                             disk::BringOnline(host_, context_, number_, &disk_, &seen_));
-      if (before_.is_offline) AddStep(StorageStep::kBroughtOnline);
-      if (before_.is_read_only || online.was_online_read_only) AddStep(StorageStep::kMadeWritable);
+      if (!before_->is_online) AddStep(StorageStep::kBroughtOnline);
+      if (before_->is_read_only || online.was_online_read_only) AddStep(StorageStep::kMadeWritable);
       ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
     }
     ABSL_RETURN_IF_ERROR(Partition());
@@ -195,15 +186,13 @@ class VolumeStager {
   // has written to the disk. A disk that had a partition stays online unless it was refused,
   // because a repeated call then finds its volume.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
-    if (has_written_) return failed;
+    if (has_written_ || !before_.has_value()) return failed;
     volume_lock_.reset();
-    if (!had_partition_ || absl::IsFailedPrecondition(failed)) {
-      return disk::Restore(deps_, context_, number_, before_, failed);
+    if (DataPartition(*before_) == nullptr || absl::IsFailedPrecondition(failed)) {
+      return disk::Restore(deps_, context_, *before_, failed);
     }
-    if (before_.is_offline || before_.is_read_only) {
-      host_.Warn(absl::StrCat(
-          "disk ", number_, " stays online and writable for a repeated call: ", failed.message()));
-    }
+    host_.Warn(absl::StrCat("disk ", number_,
+                            " stays online and writable for a repeated call: ", failed.message()));
     return failed;
   }
 
@@ -264,7 +253,7 @@ class VolumeStager {
       AddStep(StorageStep::kMadeDirectory);
     } else if (!there.ok()) {
       return there.status();
-    } else if (const auto mounted = VolumeId::Parse(there->target); mounted.ok()) {
+    } else if (const auto& mounted = there->volume; mounted.has_value()) {
       is_mounted = *mounted == volume.id;
       if (!is_mounted && there->target_exists) return AnotherVolume(*mounted);
       if (!is_mounted) {
@@ -337,10 +326,8 @@ class VolumeStager {
   absl::Status use_;
   // True if this call has found the whole disk blank.
   bool was_blank_ = false;
-  // What the disk was before this call changed it.
-  disk::DiskState before_;
-  // True if the disk had a data partition before this call.
-  bool had_partition_ = false;
+  // The disk before this call brought it online or made it writable.
+  std::optional<host::DiskDescription> before_;
   // True once this call has begun to write to the disk, or to mount its volume.
   bool has_written_ = false;
   std::optional<ResourceLocks::Lock> volume_lock_;
@@ -348,35 +335,29 @@ class VolumeStager {
   StageVolumeResponse response_;
 };
 
-absl::StatusOr<Fields> ReadFields(const groups::Deps& deps, const StageVolumeRequest& request) {
+}  // namespace
+
+absl::StatusOr<StageVolumeResponse> StorageService::StageVolume(const CallContext& context,
+                                                                const StageVolumeRequest& request) {
+  ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
+  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadStaging(deps_, request));
+  return VolumeStager(deps_, context, request, fields).Find();
+}
+
+absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
+                                          const StageVolumeRequest& request) {
   ABSL_ASSIGN_OR_RETURN(auto target,
                         ConfinedPath::Parse(deps.roots, "target_path", request.target_path,
                                             Place::kBelowRoots, Spelling::kLenient));
   ABSL_ASSIGN_OR_RETURN(
       auto options,
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
-  return Fields{std::move(target), std::move(options)};
+  return StagingFields{std::move(target), std::move(options)};
 }
 
-}  // namespace
-
-absl::StatusOr<StageVolumeResponse> StorageService::StageVolume(const CallContext& context,
-                                                                const StageVolumeRequest& request) {
-  ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
-  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps_, request));
-  return VolumeStager(deps_, context, request, fields).Find();
-}
-
-absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request) {
-  return ReadFields(deps, request).status();
-}
-
-absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
-                                                   const CallContext& context,
-                                                   const StageVolumeRequest& request,
-                                                   const host::DiskDescription& disk,
-                                                   StepClock clock) {
-  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
+absl::StatusOr<StageVolumeResponse> StageFoundDisk(
+    const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
+    const StagingFields& fields, const host::DiskDescription& disk, StepClock clock) {
   return VolumeStager(deps, context, request, fields, clock).Run(disk);
 }
 

@@ -430,19 +430,15 @@ absl::StatusOr<StageTargetResponse> StorageService::StageTarget(const CallContex
       iscsi::ReadChap("chap: CHAP_UNUSED", static_cast<host::ChapMode>(request.chap),
                       request.chap_username, request.chap_secret));
   ABSL_RETURN_IF_ERROR(CheckLun(request.lun_id, false));
-  StageVolumeRequest staging = {.target_path = request.target_path,
-                                .file_system = request.file_system,
-                                .allocation_unit_bytes = request.allocation_unit_bytes,
-                                .label = request.label};
-  ABSL_RETURN_IF_ERROR(CheckStaging(deps_, staging));
-
-  ABSL_ASSIGN_OR_RETURN(const auto target,
-                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
-                                            Place::kBelowRoots, Spelling::kLenient));
+  const StageVolumeRequest staging = {.target_path = request.target_path,
+                                      .file_system = request.file_system,
+                                      .allocation_unit_bytes = request.allocation_unit_bytes,
+                                      .label = request.label};
+  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadStaging(deps_, staging));
 
   TargetStager stager(deps_, context, request, std::move(portals), std::move(credentials));
-  const auto disk = stager.Run(target);
-  auto staged = disk.ok() ? StageFoundDisk(deps_, context, staging, *disk, stager.clock)
+  const auto disk = stager.Run(fields.target);
+  auto staged = disk.ok() ? StageFoundDisk(deps_, context, staging, fields, *disk, stager.clock)
                           : absl::StatusOr<StageVolumeResponse>(disk.status());
   if (!staged.ok()) {
     stager.EndKept();

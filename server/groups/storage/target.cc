@@ -110,13 +110,11 @@ absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
   const auto link = host.filesystem().PeekLink(context, path);
   if (absl::IsNotFound(link.status())) return std::nullopt;
   ABSL_RETURN_IF_ERROR(link.status());
-  if (!link->is_link) return std::nullopt;
-  const auto volume = VolumeId::Parse(link->target);
-  if (!volume.ok()) return std::nullopt;
-  const auto disk = host.volume().GetDiskNumber(context, *volume);
+  if (!link->volume.has_value()) return std::nullopt;
+  const auto disk = host.volume().GetDiskNumber(context, *link->volume);
   if (absl::IsNotFound(disk.status())) return std::nullopt;
   ABSL_RETURN_IF_ERROR(disk.status());
-  return MountedVolume{*volume, *disk};
+  return MountedVolume{*link->volume, *disk};
 }
 
 absl::StatusOr<UnusedSessions> EndUnusedSessions(

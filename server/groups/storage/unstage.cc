@@ -33,14 +33,14 @@ struct TargetState {
 // cluster (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 class VolumeUnstager {
  public:
-  VolumeUnstager(const groups::Deps& deps, const CallContext& context,
-                 const UnstageVolumeRequest& request, const ConfinedPath& target, StepClock clock)
+  VolumeUnstager(const groups::Deps& deps, const CallContext& context, const ConfinedPath& target,
+                 bool keep_online, StepClock clock)
       : host_(*deps.host),
         locks_(*deps.locks),
         roots_(deps.roots.get()),
         context_(context),
-        request_(request),
         target_(target),
+        keep_online_(keep_online),
         clock_(clock) {}
 
   absl::StatusOr<UnstageVolumeResponse> Run() {
@@ -75,14 +75,13 @@ class VolumeUnstager {
       return absl::FailedPreconditionError(
           absl::StrCat("target_path: ", target_.path.ToString(), " is not a directory"));
     }
-    const auto volume = VolumeId::Parse(link->target);
-    if (!volume.ok()) {
+    if (!link->volume.has_value()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "target_path: ", target_.path.ToString(), " is a link, and no volume is mounted there"));
     }
-    state.volume = *volume;
+    state.volume = link->volume;
     const auto disk = groups::TryThrice(
-        context_, [&] { return host_.volume().GetDiskNumber(context_, *volume); },
+        context_, [&] { return host_.volume().GetDiskNumber(context_, *state.volume); },
         [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
     if (disk.ok()) state.disk = *disk;
     // A volume whose disk cannot be found is unmounted too.
@@ -119,7 +118,7 @@ class VolumeUnstager {
 
   absl::Status Undo(const TargetState& state) {
     // An earlier call may have ended the mount although the disk stayed online.
-    if (!state.volume.has_value() && !request_.keep_online) {
+    if (!state.volume.has_value() && !keep_online_) {
       response_.warnings.push_back(absl::StrCat(
           "nothing is mounted at ", target_.path.ToString(),
           ", so no disk was looked at: before the cloud detaches the volume's disk, see that "
@@ -160,7 +159,7 @@ class VolumeUnstager {
     // FlushBeforeUnmount() has logged the failure.
     if (!flushed.ok()) response_.warnings.emplace_back(flushed.message());
     ABSL_RETURN_IF_ERROR(context_.Check());
-    if (request_.keep_online) return absl::OkStatus();
+    if (keep_online_) return absl::OkStatus();
     if (!disk.has_value()) {
       return Warn("the disk stays online: Windows does not say which disk the volume is on");
     }
@@ -199,9 +198,7 @@ class VolumeUnstager {
     if (host_.disk().HasOnePartition(disk)) return false;
     ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
     const auto partitions = std::ranges::count_if(layout.partitions, &host::Partition::is_basic);
-    host::NodeVolumes seen;
-    ABSL_ASSIGN_OR_RETURN(const auto volumes,
-                          host_.volume().LookAtDisk(context, disk, roots_, &seen));
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().LookAtDisk(context, disk, roots_));
     // A volume that is not listed may be in use.
     if (partitions > 1 && static_cast<int64_t>(volumes.size()) < partitions) return true;
     return std::ranges::any_of(volumes, [&](const host::VolumeView& other) {
@@ -213,8 +210,8 @@ class VolumeUnstager {
   ResourceLocks& locks_;
   const PathRoots* const roots_;
   const CallContext& context_;
-  const UnstageVolumeRequest& request_;
   const ConfinedPath& target_;
+  const bool keep_online_;
   StepClock clock_;
   // The reason why a lock was not free in time, or OK.
   absl::Status lacks_lock_;
@@ -227,17 +224,17 @@ class VolumeUnstager {
 
 absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const CallContext& context,
-                                                    const UnstageVolumeRequest& request,
+                                                    const ConfinedPath& target, bool keep_online,
                                                     StepClock clock) {
-  ABSL_ASSIGN_OR_RETURN(const auto target,
-                        ConfinedPath::Parse(deps.roots, "target_path", request.target_path,
-                                            Place::kBelowRoots, Spelling::kLenient));
-  return VolumeUnstager(deps, context, request, target, clock).Run();
+  return VolumeUnstager(deps, context, target, keep_online, clock).Run();
 }
 
 absl::StatusOr<UnstageVolumeResponse> StorageService::UnstageVolume(
     const CallContext& context, const UnstageVolumeRequest& request) {
-  return storage::UnstageVolume(deps_, context, request, StepClock());
+  ABSL_ASSIGN_OR_RETURN(const auto target,
+                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
+  return storage::UnstageVolume(deps_, context, target, request.keep_online, StepClock());
 }
 
 }  // namespace csi_proxy::storage
