@@ -122,9 +122,10 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
 // A device answers with bytes that do not fit the query: the operation fails or ignores them.
 TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
   const std::set<std::string> without = {
-      "identities",    "disks",    "read-only",        "read-write", "no volumes of 1",
-      "make writable", "online",   "promised volumes", "supported",  "volumes",
-      "volumes of 1",  "writable", "layout",           "offline",    "describe"};
+      "initialize",       "partition",       "disks",         "read-only",
+      "read-write",       "no volumes of 1", "make writable", "online",
+      "promised volumes", "resize",          "volumes",       "volumes of 1",
+      "writable",         "layout",          "offline",       "describe"};
   const NodeState prepared = PreparedNode();
   for (const Operation& operation : HostOperations()) {
     for (const machine::Bytes& odd : {machine::Bytes(), machine::Bytes(3, 0xFF)}) {

@@ -293,6 +293,9 @@ std::string ResolvedPath::Path() const { return absl::StrCat(root, absl::StrJoin
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path, const ResolveOptions& options) {
   ABSL_RETURN_IF_ERROR(context.Check());
+  if (path.roots != nullptr) {
+    ABSL_RETURN_IF_ERROR(path.roots->Check("path", path.path));
+  }
   int steps = 0;
   return Walker(os, context, path.roots.get(), options, &steps).Run(path.path);
 }

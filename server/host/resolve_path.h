@@ -67,8 +67,6 @@ struct ResolvedPath {
 // itself. Otherwise PERMISSION_DENIED, naming the link. FAILED_PRECONDITION if there are too many
 // links. An error names the path and its first link, but nothing behind that link, which may be
 // another tenant's.
-//
-// REQUIRES: the path lies in its roots, which ConfinedPath::Parse() has checked.
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path,
                                          const ResolveOptions& options = {});

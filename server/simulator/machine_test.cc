@@ -133,7 +133,7 @@ TEST_F(MachineTest, AttachesOnlyDisksThatCanBe) {
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB)), Yields(4u));
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB), 1), HasCode(kExists));
   EXPECT_THAT(node_->AttachDisk(RawDisk(7)), FailsWith(kInvalid, "disk[5].size_bytes"));
-  EXPECT_EQ(host_->disk().ListDiskLocations(context_)->size(), 5u);
+  EXPECT_EQ(host_->disk().ListDisks(context_)->size(), 5u);
   EXPECT_THAT(node_->DetachDisk(4), IsOk());
   EXPECT_THAT(node_->DetachDisk(4), HasCode(kNotFound));
 }
