@@ -11,7 +11,6 @@
 #include "server/base/status_macros.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
-#include "server/host/find_volume.h"
 #include "server/host/windows_use.h"
 #include "server/names/unicode.h"
 #include "server/names/win32_error.h"
@@ -185,14 +184,16 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
   const uint32_t number = view.extents.front().disk_number;
   ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
   ABSL_RETURN_IF_ERROR(AboutField("volume_id", host::CheckNotWindows(disk)));
-  if (erase == Erase::kStatic) {
-    ABSL_RETURN_IF_ERROR(volumes.ReadMounts(context, deps.roots.get(), &view));
-  } else {
-    ABSL_ASSIGN_OR_RETURN(const auto all, volumes.LookAtDisk(context, number, deps.roots.get()));
+  std::vector<host::VolumeView> all;
+  if (erase != Erase::kStatic) {
+    ABSL_ASSIGN_OR_RETURN(all, volumes.LookAtDisk(context, number, deps.roots.get()));
     ABSL_RETURN_IF_ERROR(AboutField("volume_id", host::CheckNotMounted(number, all)));
-    const auto found = absl::c_find_if(all, [&](const auto& one) { return one.id == volume; });
-    if (found == all.end()) return host::NoVolume(volume);
+  }
+  const auto found = absl::c_find_if(all, [&](const auto& one) { return one.id == volume; });
+  if (found != all.end()) {
     view = *found;
+  } else {
+    ABSL_RETURN_IF_ERROR(volumes.ReadMounts(context, deps.roots.get(), &view));
   }
   ABSL_RETURN_IF_ERROR(CheckNotMounted(deps, view, erase));
   ABSL_ASSIGN_OR_RETURN(view.file_system, volumes.GetFileSystem(context, volume));

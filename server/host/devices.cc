@@ -161,11 +161,11 @@ bool LiesOn(const std::vector<machine::DiskExtent>& extents, uint32_t disk_numbe
 
 // Returns true if no volume has come or gone since `seen`, and if those of the disk, and those
 // without a place, are where they were.
-bool IsAsSeen(machine::Os& os, uint32_t disk_number, const NodeVolumes& seen) {
+absl::StatusOr<bool> IsAsSeen(machine::Os& os, uint32_t disk_number, const NodeVolumes& seen) {
   if (seen.empty()) return false;
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
-  return names.ok() && names->size() == seen.size() &&
-         std::ranges::all_of(*names, [&](const std::string& name) {
+  if (!names.ok()) return Prefixed("listing volumes", names.status());
+  return names->size() == seen.size() && std::ranges::all_of(*names, [&](const std::string& name) {
            const auto volume = seen.find(name);
            if (volume == seen.end()) return false;
            const auto& extents = volume->second;
@@ -182,7 +182,8 @@ absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallCo
   ABSL_RETURN_IF_ERROR(context.Check());
   NodeVolumes nothing;
   if (seen == nullptr) seen = &nothing;
-  if (!IsAsSeen(*deps.os, disk_number, *seen)) {
+  ABSL_ASSIGN_OR_RETURN(const bool is_as_seen, IsAsSeen(*deps.os, disk_number, *seen));
+  if (!is_as_seen) {
     // Keeps the slot unless the call waits for another call's look-up, because its own look-up is
     // short.
     ABSL_ASSIGN_OR_RETURN(*seen, deps.volumes->Get(context, [os = deps.os](const CallContext& run) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -71,47 +72,43 @@ struct ScaledNode {
   explicit ScaledNode(int disks)
       : size(disks),
         machine(*machine::simulator::LoadScenario(ScaledScenario(size), "scaled")),
-        host(std::make_unique<host::Host>(
-            machine::simulator::wmi::NewSimulatedSession(machine->core()),
-            machine::simulator::NewSimulatedOs(machine->core()))) {
+        host(machine::simulator::wmi::NewSimulatedSession(machine->core()),
+             machine::simulator::NewSimulatedOs(machine->core())) {
     Deps deps;
-    deps.host = host.get();
+    deps.host = &host;
     deps.locks = &locks;
     deps.roots = *PathRoots::Parse("root", {R"(C:\var\lib\kubelet)"});
-    disk = disk::NewDiskService(deps);
-    filesystem = filesystem::NewFilesystemService(deps);
-    iscsi = iscsi::NewIscsiService(deps);
-    smb = smb::NewSmbService(deps);
-    storage = storage::NewStorageService(deps);
-    system = system::NewSystemService(deps);
-    volume = volume::NewVolumeService(deps);
+    services = {disk::NewDiskService(deps),       filesystem::NewFilesystemService(deps),
+                iscsi::NewIscsiService(deps),     smb::NewSmbService(deps),
+                storage::NewStorageService(deps), system::NewSystemService(deps),
+                volume::NewVolumeService(deps)};
   }
 
   static std::string Below(const std::string& rest) { return R"(C:\var\lib\kubelet\)" + rest; }
   uint32_t raw(int n) const { return static_cast<uint32_t>(size - n); }
+  template <typename Service>
+  Service& of() {
+    return *std::get<std::unique_ptr<Service>>(services);
+  }
 
   const int size;
   const std::unique_ptr<machine::simulator::Machine> machine;
-  const std::unique_ptr<host::Host> host;
+  host::Host host;
   const CallContext context{};
   ResourceLocks locks;
   uint64_t grown = uint64_t{1} << 30;
-  std::unique_ptr<disk::Service> disk;
-  std::unique_ptr<filesystem::Service> filesystem;
-  std::unique_ptr<iscsi::Service> iscsi;
-  std::unique_ptr<smb::Service> smb;
-  std::unique_ptr<storage::Service> storage;
-  std::unique_ptr<system::Service> system;
-  std::unique_ptr<volume::Service> volume;
+  std::tuple<std::unique_ptr<disk::Service>, std::unique_ptr<filesystem::Service>,
+             std::unique_ptr<iscsi::Service>, std::unique_ptr<smb::Service>,
+             std::unique_ptr<storage::Service>, std::unique_ptr<system::Service>,
+             std::unique_ptr<volume::Service>>
+      services;
 };
-
-// How a count grows with the node's disks.
-enum class Cost { kFlat, kLinear };
 
 // The calls are made in this order: one prepares the node for the next.
 struct RpcCost {
   const char* name;
-  Cost win32, wmi_objects;
+  // By how much the counts may grow with each disk of the node.
+  int win32, wmi_objects;
   // The most calls of WMI that are allowed; and those of csi-proxy v1.3.0 for a disk with two
   // partitions, counted in its pkg/os and pkg/cim, or -1 if it has no such rpc. It opens a
   // connection for each.
@@ -124,11 +121,10 @@ struct RpcCost {
 // Returns a function that makes one call.
 template <typename Service, typename Request, typename Response>
 std::function<absl::Status(ScaledNode&)> Ask(
-    std::unique_ptr<Service> ScaledNode::*service,
     absl::StatusOr<Response> (Service::*rpc)(const CallContext&, const Request&),
     std::type_identity_t<Request> request = {}) {
-  return [service, rpc, request](ScaledNode& node) {
-    return ((*(node.*service)).*rpc)(node.context, request).status();
+  return [rpc, request](ScaledNode& node) {
+    return (node.of<Service>().*rpc)(node.context, request).status();
   };
 }
 
@@ -140,150 +136,125 @@ inline std::vector<RpcCost> RpcCosts() {
   using M = smb::Service;
   using S = storage::Service;
   using V = volume::Service;
-  constexpr Cost kFlat = Cost::kFlat, kLinear = Cost::kLinear;
-  const auto below = [](const char* path) { return N::Below(path); };
+  const std::string v = VolumeOf(2), staged = N::Below(R"(plugins\2)"), pod = N::Below(R"(pods\2)");
+  const std::string fresh = N::Below(R"(plugins\n)");
   const iscsi::TargetPortal portal = {.target_address = "10.0.0.5"};
   const auto stage = [&](storage::DiskSelector disk) {
-    return Ask(&N::storage, &S::StageVolume, {.disk = disk, .target_path = below(R"(plugins\n)")});
+    return Ask(&S::StageVolume, {.disk = disk, .target_path = fresh});
   };
-  const auto stage_raw = [](N& n) {
-    return n.storage
-        ->StageVolume(n.context, {.disk = {.number = absl::StrCat(n.raw(1))},
-                                  .target_path = N::Below(R"(plugins\n)")})
+  const auto stage_raw = [fresh](N& n) {
+    return n.of<S>()
+        .StageVolume(n.context, {.disk = {.number = absl::StrCat(n.raw(1))}, .target_path = fresh})
         .status();
   };
-  const auto unstage = Ask(&N::storage, &S::UnstageVolume, {.target_path = below(R"(plugins\n)")});
+  const auto unstage = Ask(&S::UnstageVolume, {.target_path = fresh});
   const auto grow = [](N& n) -> absl::Status {
     ABSL_RETURN_IF_ERROR(n.machine->GrowDisk(2, (n.grown += uint64_t{1} << 30)));
-    return n.disk->Rescan(n.context, {}).status();
+    return n.of<D>().Rescan(n.context, {}).status();
   };
   const auto map = [](const std::string& share) {
-    return Ask(&N::smb, &M::NewSmbGlobalMapping,
-               {.remote_path = share, .username = "u", .password = "p"});
+    return Ask(&M::NewSmbGlobalMapping, {.remote_path = share, .username = "u", .password = "p"});
   };
-  const volume::MountVolumeRequest mount = {.volume_id = VolumeOf(2),
-                                            .target_path = below(R"(plugins\2)")};
+  const volume::MountVolumeRequest mount = {.volume_id = v, .target_path = staged};
   return {
-      {"ListDiskLocations", kFlat, kLinear, 1, 1, Ask(&N::disk, &D::ListDiskLocations)},
-      {"ListDiskIDs", kLinear, kLinear, 1, 1, Ask(&N::disk, &D::ListDiskIDs)},
-      {"GetDiskNumberByName", kLinear, kLinear, 1, 1,
-       Ask(&N::disk, &D::GetDiskNumberByName, {.disk_name = "id2"})},
-      {"Rescan", kFlat, kFlat, 1, 1, Ask(&N::disk, &D::Rescan)},
-      {"ListDisks", kLinear, kLinear, 1, -1, Ask(&N::storage, &S::ListDisks)},
-      {"ListDisks that reads them", kLinear, kLinear, 2, -1,
-       Ask(&N::storage, &S::ListDisks, {.read_content = true})},
-      {"GetVolumeHealth", kFlat, kFlat, 2, -1,
-       Ask(&N::storage, &S::GetVolumeHealth, {.volume_id = VolumeOf(2)})},
-      {"ListVolumeHealth of all", kLinear, kLinear, 2, -1,
+      {"ListDiskLocations", 0, 1, 1, 1, Ask(&D::ListDiskLocations)},
+      {"ListDiskIDs", 2, 1, 1, 1, Ask(&D::ListDiskIDs)},
+      {"GetDiskNumberByName", 2, 1, 1, 1, Ask(&D::GetDiskNumberByName, {.disk_name = "id2"})},
+      {"Rescan", 0, 0, 1, 1, Ask(&D::Rescan)},
+      {"ListDisks", 3, 1, 1, -1, Ask(&S::ListDisks)},
+      {"ListDisks that reads them", 16, 2, 2, -1, Ask(&S::ListDisks, {.read_content = true})},
+      {"GetVolumeHealth", 0, 0, 2, -1, Ask(&S::GetVolumeHealth, {.volume_id = v})},
+      {"ListVolumeHealth of all", 2, 2, 2, -1,
        [](N& n) {
          storage::ListVolumeHealthRequest all;
          for (int i = 1; i <= n.size / 2; ++i) all.volume_ids.push_back(VolumeOf(i));
-         return n.storage->ListVolumeHealth(n.context, all).status();
+         return n.of<S>().ListVolumeHealth(n.context, all).status();
        }},
-      {"ListVolumesOnDisk", kLinear, kFlat, 0, 3,
-       Ask(&N::volume, &V::ListVolumesOnDisk, {.disk_number = 2})},
-      {"PartitionDisk", kLinear, kFlat, 3, 9,
-       [](N& n) { return n.disk->PartitionDisk(n.context, {.disk_number = n.raw(0)}).status(); }},
-      {"PartitionDisk of a partitioned disk", kLinear, kFlat, 2, 3,
-       Ask(&N::disk, &D::PartitionDisk, {.disk_number = 2})},
-      {"GetDiskStats", kFlat, kFlat, 0, 1, Ask(&N::disk, &D::GetDiskStats, {.disk_number = 2})},
-      {"GetDiskState", kFlat, kFlat, 0, 1, Ask(&N::disk, &D::GetDiskState, {.disk_number = 2})},
-      {"PathExists", kFlat, kFlat, 0, 0,
-       Ask(&N::filesystem, &F::PathExists, {.path = below(R"(pods\2)")})},
-      {"IsSymlink", kFlat, kFlat, 0, 0,
-       Ask(&N::filesystem, &F::IsSymlink, {.path = below(R"(pods\2)")})},
-      {"Mkdir", kFlat, kFlat, 0, 0, Ask(&N::filesystem, &F::Mkdir, {.path = below("new")})},
-      {"Rmdir", kFlat, kFlat, 0, 0, Ask(&N::filesystem, &F::Rmdir, {.path = below("new")})},
-      {"CreateSymlink", kFlat, kFlat, 0, 0,
-       Ask(&N::filesystem, &F::CreateSymlink,
-           {.source_path = below(R"(plugins\2)"), .target_path = below("link")})},
-      {"Rmdir of a link", kFlat, kFlat, 0, 0,
-       Ask(&N::filesystem, &F::Rmdir, {.path = below("link")})},
-      {"GetVolumeStats", kFlat, kFlat, 0, 1,
-       Ask(&N::volume, &V::GetVolumeStats, {.volume_id = VolumeOf(2)})},
-      {"GetPathStats", kFlat, kFlat, 0, -1,
-       Ask(&N::storage, &S::GetPathStats, {.path = below(R"(pods\2)")})},
-      {"ListMounts", kLinear, kFlat, 0, -1, Ask(&N::storage, &S::ListMounts)},
-      {"ListSmbMappings", kLinear, kLinear, 1, -1, Ask(&N::storage, &S::ListSmbMappings)},
-      {"GetVolumeIDFromTargetPath", kFlat, kFlat, 0, 0,
-       Ask(&N::volume, &V::GetVolumeIDFromTargetPath, {.target_path = below(R"(pods\2)")})},
-      {"GetClosestVolumeIDFromTargetPath", kFlat, kFlat, 0, 2,
-       Ask(&N::volume, &V::GetClosestVolumeIDFromTargetPath, {.target_path = below(R"(pods\2)")})},
-      {"GetDiskNumberFromVolumeID", kFlat, kFlat, 0, 2,
-       Ask(&N::volume, &V::GetDiskNumberFromVolumeID, {.volume_id = VolumeOf(2)})},
-      {"IsVolumeFormatted", kFlat, kFlat, 0, 1,
-       Ask(&N::volume, &V::IsVolumeFormatted, {.volume_id = VolumeOf(2)})},
-      {"UnmountVolume", kFlat, kFlat, 0, 2,
-       Ask(&N::volume, &V::UnmountVolume,
-           {.volume_id = VolumeOf(2), .target_path = below(R"(plugins\2)")})},
-      {"FormatVolume", kFlat, kFlat, 3, 2,
-       Ask(&N::volume, &V::FormatVolume, {.volume_id = VolumeOf(2)})},
-      {"FormatVolume with overwrite", kLinear, kFlat, 3, -1,
-       Ask(&N::storage, &S::FormatVolume, {.volume_id = VolumeOf(2), .overwrite = true})},
-      {"SetDiskReadOnly", kLinear, kFlat, 2, -1,
-       Ask(&N::storage, &S::SetDiskReadOnly, {.disk_number = 2, .read_only = true})},
-      {"SetDiskReadOnly, writable", kLinear, kFlat, 0, -1,
-       Ask(&N::storage, &S::SetDiskReadOnly, {.disk_number = 2})},
-      {"MountVolume", kFlat, kFlat, 1, 0, Ask(&N::volume, &V::MountVolume, mount)},
-      {"MountVolume of a mounted volume", kFlat, kFlat, 0, 0,
-       Ask(&N::volume, &V::MountVolume, mount)},
-      {"ResizeVolume", kFlat, kFlat, 2, 5,
-       Ask(&N::volume, &V::ResizeVolume,
-           {.volume_id = VolumeOf(2), .size_bytes = int64_t{3} << 29}),
-       grow},
-      {"ResizeVolume to the maximum", kFlat, kFlat, 2, 6,
-       Ask(&N::volume, &V::ResizeVolume, {.volume_id = VolumeOf(2)}), grow},
-      {"ResizeVolume of a full disk", kFlat, kFlat, 1, 4,
-       Ask(&N::volume, &V::ResizeVolume, {.volume_id = VolumeOf(2)})},
-      {"WriteVolumeCache", kFlat, kFlat, 0, 2,
-       Ask(&N::volume, &V::WriteVolumeCache, {.volume_id = VolumeOf(2)})},
-      {"SetDiskState", kFlat, kFlat, 2, 2, Ask(&N::disk, &D::SetDiskState, {.disk_number = 2})},
+      {"ListVolumesOnDisk", 1, 0, 0, 3, Ask(&V::ListVolumesOnDisk, {.disk_number = 2})},
+      {"PartitionDisk", 1, 0, 3, 9,
+       [](N& n) { return n.of<D>().PartitionDisk(n.context, {.disk_number = n.raw(0)}).status(); }},
+      {"PartitionDisk of a partitioned disk", 1, 0, 2, 3,
+       Ask(&D::PartitionDisk, {.disk_number = 2})},
+      {"GetDiskStats", 0, 0, 0, 1, Ask(&D::GetDiskStats, {.disk_number = 2})},
+      {"GetDiskState", 0, 0, 0, 1, Ask(&D::GetDiskState, {.disk_number = 2})},
+      {"PathExists", 0, 0, 0, 0, Ask(&F::PathExists, {.path = pod})},
+      {"IsSymlink", 0, 0, 0, 0, Ask(&F::IsSymlink, {.path = pod})},
+      {"Mkdir", 0, 0, 0, 0, Ask(&F::Mkdir, {.path = N::Below("new")})},
+      {"Rmdir", 0, 0, 0, 0, Ask(&F::Rmdir, {.path = N::Below("new")})},
+      {"CreateSymlink", 0, 0, 0, 0,
+       Ask(&F::CreateSymlink, {.source_path = staged, .target_path = N::Below("link")})},
+      {"Rmdir of a link", 0, 0, 0, 0, Ask(&F::Rmdir, {.path = N::Below("link")})},
+      {"GetVolumeStats", 0, 0, 0, 1, Ask(&V::GetVolumeStats, {.volume_id = v})},
+      {"GetPathStats", 0, 0, 0, -1, Ask(&S::GetPathStats, {.path = pod})},
+      {"ListMounts", 9, 0, 0, -1, Ask(&S::ListMounts)},
+      {"ListSmbMappings", 9, 1, 1, -1, Ask(&S::ListSmbMappings)},
+      {"GetVolumeIDFromTargetPath", 0, 0, 0, 0,
+       Ask(&V::GetVolumeIDFromTargetPath, {.target_path = pod})},
+      {"GetClosestVolumeIDFromTargetPath", 0, 0, 0, 2,
+       Ask(&V::GetClosestVolumeIDFromTargetPath, {.target_path = pod})},
+      {"GetDiskNumberFromVolumeID", 0, 0, 0, 2,
+       Ask(&V::GetDiskNumberFromVolumeID, {.volume_id = v})},
+      {"IsVolumeFormatted", 0, 0, 0, 1, Ask(&V::IsVolumeFormatted, {.volume_id = v})},
+      {"UnmountVolume", 0, 0, 0, 2,
+       Ask(&V::UnmountVolume, {.volume_id = v, .target_path = staged})},
+      {"FormatVolume", 0, 0, 3, 2, Ask(&V::FormatVolume, {.volume_id = v})},
+      {"FormatVolume with overwrite", 1, 0, 3, -1,
+       Ask(&S::FormatVolume, {.volume_id = v, .overwrite = true})},
+      {"SetDiskReadOnly", 1, 0, 2, -1,
+       Ask(&S::SetDiskReadOnly, {.disk_number = 2, .read_only = true})},
+      {"SetDiskReadOnly, writable", 1, 0, 0, -1, Ask(&S::SetDiskReadOnly, {.disk_number = 2})},
+      {"MountVolume", 0, 0, 1, 0, Ask(&V::MountVolume, mount)},
+      {"MountVolume of a mounted volume", 0, 0, 0, 0, Ask(&V::MountVolume, mount)},
+      {"ResizeVolume", 0, 0, 2, 5,
+       Ask(&V::ResizeVolume, {.volume_id = v, .size_bytes = int64_t{3} << 29}), grow},
+      {"ResizeVolume to the maximum", 0, 0, 2, 6, Ask(&V::ResizeVolume, {.volume_id = v}), grow},
+      {"ResizeVolume of a full disk", 0, 0, 1, 4, Ask(&V::ResizeVolume, {.volume_id = v})},
+      {"WriteVolumeCache", 0, 0, 0, 2, Ask(&V::WriteVolumeCache, {.volume_id = v})},
+      {"SetDiskState", 0, 0, 2, 2, Ask(&D::SetDiskState, {.disk_number = 2})},
       // The call lists the node's volumes once while it waits for the volumes of the disk.
-      {"SetDiskState, online", kLinear, kFlat, 2, 2,
-       Ask(&N::disk, &D::SetDiskState, {.disk_number = 2, .is_online = true})},
-      {"StageVolume of a raw disk by number", kLinear, kFlat, 10, -1, stage_raw},
-      {"StageVolume again", kLinear, kFlat, 4, -1, stage_raw},
-      {"UnstageVolume", kFlat, kFlat, 2, -1, unstage},
-      {"StageVolume of an offline disk by number", kLinear, kFlat, 7, -1, stage_raw},
-      {"StageVolume by page 83", kLinear, kLinear, 5, -1, stage({.page83 = "id4"}),
+      {"SetDiskState, online", 1, 0, 2, 2,
+       Ask(&D::SetDiskState, {.disk_number = 2, .is_online = true})},
+      {"StageVolume of a raw disk by number", 1, 0, 10, -1, stage_raw},
+      {"StageVolume again", 1, 0, 4, -1, stage_raw},
+      {"UnstageVolume", 0, 0, 2, -1, unstage},
+      {"StageVolume of an offline disk by number", 1, 0, 7, -1, stage_raw},
+      {"StageVolume by page 83", 3, 1, 5, -1, stage({.page83 = "id4"}),
        [unstage](N& n) -> absl::Status {
          ABSL_RETURN_IF_ERROR(unstage(n));
-         return n.volume
-             ->UnmountVolume(n.context,
-                             {.volume_id = VolumeOf(4), .target_path = N::Below(R"(plugins\4)")})
+         return n.of<V>()
+             .UnmountVolume(n.context,
+                            {.volume_id = VolumeOf(4), .target_path = N::Below(R"(plugins\4)")})
              .status();
        }},
-      {"StageVolume by LUN", kLinear, kLinear, 4, -1, stage({.lun_id = "4"})},
-      {"NewSmbGlobalMapping of a mapped share", kFlat, kFlat, 1, 1, map(ShareOf(2))},
-      {"NewSmbGlobalMapping", kFlat, kFlat, 2, 2, map(kNewShare)},
-      {"NewSmbGlobalMapping, broken", kFlat, kFlat, 3, 4, map(kNewShare),
+      {"StageVolume by LUN", 1, 1, 4, -1, stage({.lun_id = "4"})},
+      {"NewSmbGlobalMapping of a mapped share", 0, 0, 1, 1, map(ShareOf(2))},
+      {"NewSmbGlobalMapping", 0, 0, 2, 2, map(kNewShare)},
+      {"NewSmbGlobalMapping, broken", 0, 0, 3, 4, map(kNewShare),
        [](N& n) { return n.machine->BreakMapping(kNewShare); }},
       // The call logs the links to the share, so it reads all links.
-      {"RemoveSmbGlobalMapping", kLinear, kFlat, 2, 2,
-       Ask(&N::smb, &M::RemoveSmbGlobalMapping, {.remote_path = kNewShare})},
-      {"StageShare", kFlat, kFlat, 2, -1,
-       Ask(&N::storage, &S::StageShare,
-           {.remote_path = kNewShare,
-            .target_path = below("s"),
-            .username = "u",
-            .password = "p"})},
-      {"UnstageShare", kLinear, kFlat, 3, -1,
-       Ask(&N::storage, &S::UnstageShare, {.target_path = below("s")})},
-      {"AddTargetPortal", kFlat, kFlat, 2, -1,
-       Ask(&N::iscsi, &I::AddTargetPortal, {.target_portal = portal})},
-      {"DiscoverTargetPortal", kFlat, kFlat, 3, -1,
-       Ask(&N::iscsi, &I::DiscoverTargetPortal, {.target_portal = portal})},
-      {"ConnectTarget", kFlat, kFlat, 3, -1,
-       Ask(&N::iscsi, &I::ConnectTarget, {.target_portal = portal, .iqn = "iqn.x:t"})},
-      {"GetTargetDisks", kFlat, kFlat, 4, -1,
-       Ask(&N::iscsi, &I::GetTargetDisks, {.target_portal = portal, .iqn = "iqn.x:t"})},
-      {"StageTarget", kLinear, kLinear, 18, -1,
-       Ask(&N::storage, &S::StageTarget,
-           {.portals = {"10.0.0.5"}, .iqn = "iqn.x:t", .lun_id = "3", .target_path = below("t")})},
-      {"UnstageTarget", kLinear, kFlat, 15, -1,
-       Ask(&N::storage, &S::UnstageTarget, {.target_path = below("t"), .iqn = "iqn.x:t"})},
-      {"GetService", kFlat, kFlat, 0, 1,
-       Ask(&N::system, &system::Service::GetService, {.name = "S"})},
+      {"RemoveSmbGlobalMapping", 9, 0, 2, 2,
+       Ask(&M::RemoveSmbGlobalMapping, {.remote_path = kNewShare})},
+      {"StageShare", 0, 0, 2, -1,
+       Ask(&S::StageShare, {.remote_path = kNewShare,
+                            .target_path = N::Below("s"),
+                            .username = "u",
+                            .password = "p"})},
+      {"UnstageShare", 9, 0, 3, -1, Ask(&S::UnstageShare, {.target_path = N::Below("s")})},
+      {"AddTargetPortal", 0, 0, 2, -1, Ask(&I::AddTargetPortal, {.target_portal = portal})},
+      {"DiscoverTargetPortal", 0, 0, 3, -1,
+       Ask(&I::DiscoverTargetPortal, {.target_portal = portal})},
+      {"ConnectTarget", 0, 0, 3, -1,
+       Ask(&I::ConnectTarget, {.target_portal = portal, .iqn = "iqn.x:t"})},
+      {"GetTargetDisks", 0, 0, 4, -1,
+       Ask(&I::GetTargetDisks, {.target_portal = portal, .iqn = "iqn.x:t"})},
+      {"StageTarget", 1, 1, 18, -1,
+       Ask(&S::StageTarget, {.portals = {"10.0.0.5"},
+                             .iqn = "iqn.x:t",
+                             .lun_id = "3",
+                             .target_path = N::Below("t")})},
+      {"UnstageTarget", 1, 0, 15, -1,
+       Ask(&S::UnstageTarget, {.target_path = N::Below("t"), .iqn = "iqn.x:t"})},
+      {"GetService", 0, 0, 0, 1, Ask(&system::Service::GetService, {.name = "S"})},
   };
 }
 
