@@ -252,7 +252,7 @@ inline std::vector<RpcCost> RpcCosts() {
                              .iqn = "iqn.x:t",
                              .lun_id = "3",
                              .target_path = N::Below("t")})},
-      {"UnstageTarget", 1, 0, 15, -1,
+      {"UnstageTarget", 1, 0, 13, -1,
        Ask(&S::UnstageTarget, {.target_path = N::Below("t"), .iqn = "iqn.x:t"})},
       {"GetService", 0, 0, 0, 1, Ask(&system::Service::GetService, {.name = "S"})},
   };
