@@ -108,8 +108,12 @@ absl::Status CheckBlank(const Deps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look) {
   ABSL_RETURN_IF_ERROR(CheckNeverUsed(deps, context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto data, deps.host->volume().FindData(context, volume, look));
-  if (data.empty()) return absl::OkStatus();
-  return HoldsData(deps, context, volume, absl::StrCat("holds ", data));
+  if (!data.empty()) return HoldsData(deps, context, volume, absl::StrCat("holds ", data));
+  // The bytes are another volume's if the disk has got another number.
+  ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->volume().Locate(context, volume.id));
+  if (now.extents == volume.extents) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("volume ", volume.id.ToString(),
+                                             " has moved to another place: repeat the call"));
 }
 
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number) {

@@ -152,13 +152,18 @@ absl::StatusOr<DiskDescription> DiskHost::GetLayout(const CallContext& context,
   return disk;
 }
 
+absl::Status DiskHost::CheckStill(const DiskDescription& disk) { return CheckLocal(os_, disk); }
+
 absl::Status DiskHost::InitializeGpt(const CallContext& context, const DiskDescription& disk) {
+  // The caller may have read another disk's bytes by this number.
+  ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
   return storage_.Call(context, absl::StrCat("initialising disk ", disk.number), disk.object,
                        "Initialize", {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
 }
 
 absl::Status DiskHost::CreateBasicPartition(const CallContext& context,
                                             const DiskDescription& disk) {
+  ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
   const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
   // Windows refuses a GPT type for an MBR disk and an MBR type for a GPT disk. The GPT type is
   // the one that the Go release passes (upstream's pkg/os/disk/api.go, CreateBasicPartition).
@@ -290,8 +295,11 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
                   }));
 }
 
-bool DiskHost::HasOnePartition(uint32_t disk_number) {
-  const auto entries = GetDriveLayout(os_, disk_number);
+bool DiskHost::HasOnePartition(const CallContext& context, uint32_t disk_number) {
+  using Entries = std::vector<machine::PartitionEntry>;
+  const auto entries = deps_.reads->Read<Entries>(
+      context.WithTimeout(kReadPatience), DiskName(disk_number),
+      [this, disk_number](const CallContext&) { return GetDriveLayout(os_, disk_number); });
   return entries.ok() && std::ranges::none_of(*entries, &machine::PartitionEntry::is_dynamic) &&
          std::ranges::count(*entries, false, &machine::PartitionEntry::is_reserved) == 1;
 }

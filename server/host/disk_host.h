@@ -67,6 +67,9 @@ class DiskHost {
   // now. The layout of an offline disk may be wrong.
   absl::StatusOr<DiskDescription> GetLayout(const CallContext& context, uint32_t disk_number);
 
+  // Returns UNAVAILABLE if the device of `disk` has another number now; OK if it does not answer.
+  absl::Status CheckStill(const DiskDescription& disk);
+
   // Writes an empty GPT. REQUIRES: `disk`, of GetLayout() since the disk came online, is raw.
   absl::Status InitializeGpt(const CallContext& context, const DiskDescription& disk);
 
@@ -107,8 +110,8 @@ class DiskHost {
                            NodeVolumes* seen = nullptr);
 
   // Returns true if the disk itself says that it has one partition beside Microsoft's reserved one,
-  // and is not dynamic: it holds one volume at most. False if it does not answer.
-  bool HasOnePartition(uint32_t disk_number);
+  // and is not dynamic: it holds one volume at most. False if it does not answer in time.
+  bool HasOnePartition(const CallContext& context, uint32_t disk_number);
 
   // Counts the volumes that the disk will have once all have arrived: its basic data partitions
   // that are not hidden. 0 if its layout cannot be read.

@@ -37,7 +37,9 @@ absl::Status LockUnused(const groups::Deps& deps, const CallContext& context,
                         const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
   ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, disk.number));
-  if (now.path != disk.path) return absl::NotFoundError("another disk has the number");
+  if (!disk.path.empty() && now.path != disk.path) {
+    return absl::NotFoundError("another disk has the number");
+  }
   host::VolumeHost& host = deps.host->volume();
   ABSL_ASSIGN_OR_RETURN(auto volumes, host.ListOnDisk(context, disk.number, seen));
   for (host::VolumeView& volume : volumes) {
@@ -56,6 +58,8 @@ absl::Status LockUnused(const groups::Deps& deps, const CallContext& context,
 
 absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context, uint32_t number,
                                    const host::DiskDescription* disk, host::NodeVolumes* seen) {
+  host::NodeVolumes own;
+  if (seen == nullptr) seen = &own;
   Online online;
   ABSL_ASSIGN_OR_RETURN(static_cast<host::StateChange&>(online),
                         host.disk().SetOnline(context, number, true, disk));
@@ -68,7 +72,10 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
       online.was_online_read_only ? kSettled : absl::ZeroDuration();
   ABSL_ASSIGN_OR_RETURN(online.volumes,
                         AwaitVolumes(host, context, number, wanted, "online", seen, unchanged_for));
-  ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, online.volumes));
+  // Programs may use the volumes of a disk that was online and writable before.
+  if (may_all_arrive) {
+    ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, online.volumes));
+  }
   return online;
 }
 

@@ -76,11 +76,12 @@ class VolumeStager {
           absl::StrCat("the volume of disk ", number_, " disappeared: repeat the call"));
     }
     host::VolumeView& volume = *found;
+    ABSL_RETURN_IF_ERROR(host_.disk().CheckStill(disk_));
     ABSL_RETURN_IF_ERROR(CheckNotReplaced(&id));
     ABSL_RETURN_IF_ERROR(FormatOnce(&volume));
     ABSL_RETURN_IF_ERROR(MountAtTarget(volume, volumes));
     if (use_.ok()) {
-      ABSL_RETURN_IF_ERROR(GrowToDisk(volume));
+      ABSL_RETURN_IF_ERROR(GrowToDisk(id));
     } else {
       response_.warnings.push_back(absl::StrCat("the volume is not grown: ", use_.message()));
     }
@@ -94,15 +95,21 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
+  // Returns an error if the number meant another disk in the earlier picture.
+  absl::Status CheckSame(const host::DiskDescription& earlier) const {
+    if (disk_.path == earlier.path && disk_.serial_number == earlier.serial_number &&
+        disk_.unique_id == earlier.unique_id) {
+      return absl::OkStatus();
+    }
+    return absl::UnavailableError(
+        absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
+  }
+
   // Looks at the disk under its lock. Returns an error if the number now means another disk than
   // the one that was `found` without the lock, or if the disk has come into use.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
-    if (disk_.path != found.path || disk_.serial_number != found.serial_number ||
-        disk_.unique_id != found.unique_id) {
-      return absl::UnavailableError(
-          absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
-    }
+    ABSL_RETURN_IF_ERROR(CheckSame(found));
     ABSL_RETURN_IF_ERROR(Prefixed("disk", host::CheckNotWindows(disk_)));
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
                           host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
@@ -177,6 +184,7 @@ class VolumeStager {
       if (!before_->is_online) AddStep(StorageStep::kBroughtOnline);
       if (before_->is_read_only || online.was_online_read_only) AddStep(StorageStep::kMadeWritable);
       ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
+      ABSL_RETURN_IF_ERROR(CheckSame(*before_));
     }
     ABSL_RETURN_IF_ERROR(Partition());
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned", &seen_);
@@ -282,8 +290,12 @@ class VolumeStager {
 
   // Grows the volume to its disk. A failure becomes a warning in the answer, because the volume can
   // be used nevertheless. Returns an error only if the call has ended.
-  absl::Status GrowToDisk(const host::VolumeView& volume) {
-    const auto growth = volume::Grow(host_.volume(), context_, volume, 0);
+  absl::Status GrowToDisk(const VolumeId& volume) {
+    // Looks again: a format and a mount lie behind the last look, and the disk may have another
+    // number since.
+    const auto there = host_.volume().Locate(context_, volume);
+    const absl::StatusOr<volume::Growth> growth =
+        there.ok() ? volume::Grow(host_.volume(), context_, *there, 0) : there.status();
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (growth.ok() && growth->grew) AddStep(StorageStep::kGrew);
     const std::string why = growth.ok() ? growth->obstacle : std::string(growth.status().message());

@@ -194,8 +194,13 @@ class VolumeUnstager {
     host::VolumeView own = {.id = volume, .extents = {}};
     ABSL_RETURN_IF_ERROR(host_.volume().ReadMounts(context, roots_, &own));
     if (own.mounts.size() > 1) return true;
+    // Windows may have given the number to another disk during the flush.
+    const auto located = host_.volume().Locate(context, volume);
+    const bool is_here = located.ok() && located->extents.size() == 1 &&
+                         located->extents.front().disk_number == disk;
+    if (located.ok() && !is_here) return true;
     // A disk as StageVolume makes it has no place for another volume.
-    if (host_.disk().HasOnePartition(disk)) return false;
+    if (is_here && host_.disk().HasOnePartition(context, disk)) return false;
     ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
     const auto partitions = std::ranges::count_if(layout.partitions, &host::Partition::is_basic);
     ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().LookAtDisk(context, disk, roots_));
