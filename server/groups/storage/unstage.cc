@@ -178,10 +178,12 @@ class VolumeUnstager {
 
   // Returns OK if the disk is offline, else the reason why it stays online.
   absl::Status TakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
+    // Before the volume is located: the picture names a disk whatever its number becomes.
+    ABSL_ASSIGN_OR_RETURN(const auto picture, host_.disk().Describe(context, disk));
     ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk));
     if (used)
       return absl::FailedPreconditionError("a volume of it is, or may be, in use elsewhere");
-    const auto change = host_.disk().SetOnline(context, disk, false);
+    const auto change = host_.disk().SetOnline(context, disk, false, &picture);
     if (change.ok() && change->changed) AddStep(StorageStep::kTakenOffline);
     return change.status();
   }
