@@ -1,12 +1,35 @@
 # Part of node-check.ps1 and of integration/windows/run.ps1: runs programs and parts, and collects outcomes and facts.
-# Uses $ctl and $showDetails, and defines $parts and $facts.
+# Uses $ctl and $showDetails, and defines $parts, $facts, $gone and $watch.
 
 $parts = New-Object System.Collections.ArrayList
 $facts = New-Object System.Collections.ArrayList
+# Why no later part can run; empty as long as they can.
+$gone = ""
+# Is called with the name of each part that has ended; returns why the part FAILED whatever its body found, or nothing.
+$watch = { }
 # Set-Content -Encoding UTF8 of Windows PowerShell writes a byte-order mark, which readers of JSON refuse.
 $utf8 = New-Object System.Text.UTF8Encoding($false)
 
-function Write-Text([string]$Path, [string[]]$Lines) { [System.IO.File]::WriteAllText($Path, ($Lines -join "`n") + "`n", $utf8) }
+# Returns a path as .NET needs it. .NET takes a relative path from the folder of the process, not from PowerShell's.
+function Get-NetPath([string]$Path) { $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Path) }
+
+function Write-Text([string]$Path, [string[]]$Lines) { [System.IO.File]::WriteAllText((Get-NetPath $Path), ($Lines -join "`n") + "`n", $utf8) }
+
+# Returns the account. Throws unless Windows PowerShell runs the script as administrator.
+function Get-Administrator {
+  if ($PSVersionTable.PSEdition -ne "Desktop") { throw "run this with Windows PowerShell: powershell.exe -File $PSCommandPath" }
+  $identity = [System.Security.Principal.WindowsIdentity]::GetCurrent()
+  $role = [System.Security.Principal.WindowsBuiltInRole]::Administrator
+  if (-not (New-Object System.Security.Principal.WindowsPrincipal($identity)).IsInRole($role)) { throw "run this as administrator" }
+  $identity.Name
+}
+
+# Connects to a pipe. Returns the client.
+function Open-Pipe([string]$Server, [string]$Name, [int]$Milliseconds) {
+  $client = New-Object System.IO.Pipes.NamedPipeClientStream($Server, $Name, [System.IO.Pipes.PipeDirection]::InOut)
+  try { $client.Connect($Milliseconds) } catch { $client.Dispose(); throw }
+  $client
+}
 
 # --- Programs ---
 
@@ -20,13 +43,14 @@ function ConvertTo-Argument([string]$Text) {
 # console's code page, and all others UTF-8.
 function Start-Child([string]$Path, [string[]]$Arguments) {
   $info = New-Object System.Diagnostics.ProcessStartInfo
-  $info.FileName = $Path
+  $named = $Path -notmatch '[\\/]'
+  $info.FileName = if ($named) { $Path } else { Get-NetPath $Path }
   $info.Arguments = @($Arguments | ForEach-Object { ConvertTo-Argument $_ }) -join " "
   $info.UseShellExecute = $false
   $info.CreateNoWindow = $true
   $info.RedirectStandardOutput = $true
   $info.RedirectStandardError = $true
-  if ([System.IO.Path]::IsPathRooted($Path)) {
+  if (-not $named) {
     $info.StandardOutputEncoding = $utf8
     $info.StandardErrorEncoding = $utf8
   }
@@ -80,6 +104,15 @@ function Assert-That([bool]$Condition, [string]$Otherwise) { if (-not $Condition
 
 function Skip-Part([string]$Reason) { Exit-Part "SKIPPED" $Reason }
 
+function Get-ErrorText($Thrown) {
+  $place = $Thrown.InvocationInfo
+  "$($Thrown.Exception.Message) ($("$($place.ScriptName)" -replace '^.*[\\/]', '') line $($place.ScriptLineNumber))"
+}
+
+function Add-Part([string]$Name, [string]$Shows, [string]$Result, [string]$Detail, [int]$Milliseconds = 0, [int]$At = $parts.Count) {
+  $parts.Insert($At, [pscustomobject]@{ name = $Name; shows = $Shows; result = $Result; milliseconds = $Milliseconds; detail = $Detail })
+}
+
 # Runs one part. The body returns the part's detail.
 function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
   Write-Host -NoNewline "$Name ... "
@@ -94,16 +127,30 @@ function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
       $detail = $thrown.detail
     } else {
       $result = "ERROR"
-      $detail = "$($_.Exception.Message) (line $($_.InvocationInfo.ScriptLineNumber))"
+      $detail = Get-ErrorText $_
     }
   }
+  try { $seen = & $watch $Name } catch { $seen = Get-ErrorText $_ }
+  if ($seen) {
+    $detail = "$seen; the part itself ended with $result $detail"
+    $result = "FAILED"
+  }
   if ($showDetails) { Write-Host "$result $detail" } else { Write-Host $result }
-  $milliseconds = [int]((Get-Date) - $start).TotalMilliseconds
-  [void]$parts.Add([pscustomobject]@{ name = $Name; shows = $Shows; result = $result; milliseconds = $milliseconds; detail = $detail })
+  Add-Part $Name $Shows $result $detail ([int]((Get-Date) - $start).TotalMilliseconds)
 }
 
-# Skips the part unless all of these parts have passed.
+# Adds what was thrown outside of the parts, as the first part.
+function Add-RunError($Thrown) { Add-Part "run" "nothing fails outside of the parts" "ERROR" (Get-ErrorText $Thrown) 0 0 }
+
+# Adds the parts of this list that did not run.
+function Add-Unreached([string[]]$Names) {
+  $ran = @($parts | ForEach-Object { $_.name })
+  foreach ($name in $Names) { if ($ran -notcontains $name) { Add-Part $name "" "NOT REACHED" "the script ended before this part" } }
+}
+
+# Skips the part unless all of these parts have passed, and if the service has ended for good.
 function Assert-Passed([string[]]$Names) {
+  if ($gone -ne "") { Skip-Part $gone }
   foreach ($name in $Names) {
     if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" }
   }
@@ -116,9 +163,11 @@ function Add-Fact([string]$Name, [scriptblock]$Body) {
 
 function Get-Count([string]$Result) { @($parts | Where-Object { $_.result -eq $Result }).Count }
 
-# Returns 1 if a part FAILED; otherwise 3 if a part ended with ERROR or no part ran; otherwise 0.
+# Returns 3 if something was thrown outside of the parts; otherwise 1 if a part FAILED; otherwise 3 if a part ended with ERROR or did not
+# run; otherwise 0.
 function Get-OutcomeCode {
+  if (@($parts | Where-Object { $_.name -eq "run" }).Count -gt 0) { return 3 }
   if ((Get-Count "FAILED") -gt 0) { return 1 }
-  if ((Get-Count "ERROR") -gt 0 -or $parts.Count -eq 0) { return 3 }
+  if ((Get-Count "ERROR") -gt 0 -or (Get-Count "NOT REACHED") -gt 0 -or $parts.Count -eq 0) { return 3 }
   0
 }

@@ -42,6 +42,18 @@ function Remove-Images {
   }
 }
 
+function Remove-Folders { Remove-Tree $base }
+
+# Returns the names of what the script has made and not removed.
+function Find-Left {
+  foreach ($path in @($base, $programs) + $images) { if (Test-Path $path) { $path } }
+  $queries = @{
+    "service $ownName" = { Get-Service -Name $ownName }; 'share csi-node-check$' = { Get-SmbShare -Name 'csi-node-check$' }
+    "user csi-node-check" = { Get-LocalUser -Name "csi-node-check" }; "target csi-node-check" = { Get-IscsiServerTarget -TargetName "csi-node-check" }
+  }
+  foreach ($name in $queries.Keys) { try { if (& $queries[$name]) { $name } } catch { } }
+}
+
 # Returns the current MSFT_Disk of a number.
 function Get-CimDisk([int]$Number) { Get-CimInstance -Namespace $storage MSFT_Disk -Filter "Number = $Number" }
 
@@ -64,9 +76,20 @@ function Find-Findings([string]$Kind) {
   @(($call.Out | ConvertFrom-Json).findings | Where-Object { $_.kind -eq $Kind })
 }
 
-# Removes a tree by .NET, because Remove-Item of PowerShell 5.1 may follow links and mount points.
+function Clear-Tree([string]$Path) { foreach ($entry in Get-ChildItem -Force -LiteralPath $Path) { Remove-Tree $entry.FullName } }
+
+# Removes a tree, entry by entry, and no target of a link or mount: Remove-Item of PowerShell 5.1 may follow them, and at a junction
+# Directory.Delete of the .NET Framework stops with an error (https://github.com/dotnet/runtime/issues/86249).
 function Remove-Tree([string]$Path) {
-  if (-not [System.IO.Directory]::Exists($Path)) { return }
-  $isLink = ([System.IO.File]::GetAttributes($Path) -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
-  [System.IO.Directory]::Delete($Path, -not $isLink)
+  $entry = Get-Item -Force -LiteralPath $Path -ErrorAction SilentlyContinue
+  if ($null -eq $entry) { return }
+  $isLink = ($entry.Attributes -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
+  if ($isLink) { Invoke-Program "mountvol.exe" $Path, "/D" | Out-Null }
+  if ($entry.PSIsContainer) {
+    if (-not $isLink) { Clear-Tree $Path }
+    [System.IO.Directory]::Delete((Get-NetPath $Path))
+  } else {
+    if (-not $isLink) { $entry.Attributes = "Normal" }
+    [System.IO.File]::Delete((Get-NetPath $Path))
+  }
 }

@@ -30,12 +30,14 @@ foreach ($kind in @("escape-junction", "Junction"), @("escape-symlink", "Symboli
 }
 
 Test-Part "reparse-race" "no call leaves the kubelet's directory by an empty directory that turns into a junction and back" {
-  Assert-Passed "answers", "selftest"
+  Assert-Passed "stages"
   $hostile = Join-Path $Directory "hostile.exe"
   if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/service/hostile/README.md)" }
+  $volume = (Invoke-Stage (New-Image "raced") "raced-volume").volume_id
   try {
-    $race = Invoke-Program $hostile "-reparse", "100000", "-raced", "$base\raced", "-outside", "$work\raced", "-volume", (Get-VolumeOf $disk) 7200
+    $race = Invoke-Program $hostile "-reparse", "100000", "-raced", "$base\raced", "-outside", "$work\raced", "-volume", $volume 7200
   } finally {
+    Invoke-Unstage "raced-volume" | Out-Null
     Remove-Tree "$base\raced"
   }
   Assert-That ($race.Code -eq 0) "exit code $($race.Code): $($race.Out) $($race.Err)"
@@ -56,7 +58,7 @@ Test-Part "remove-keeps-target" "a directory is removed with its links and its r
 }
 
 Test-Part "mount-seen" "Windows sees the mount while it is there, and files go through it to the volume" {
-  Assert-Passed "answers", "disk-image"
+  Assert-Passed "stages", "disk-image"
   $mount = Join-Path $base "mount"
   $volume = (Invoke-Stage $disk "mount").volume_id
   $seen = (Invoke-Program "mountvol.exe" $mount, "/L").Out.Trim()
