@@ -14,7 +14,7 @@ BeforeAll {
   Set-Seam "Get-Administrator" "" { "WINNODE\Administrator" }
   Set-Seam "Open-Pipe" "Server Name Milliseconds" { New-Object System.IO.MemoryStream }
   Set-StandIn "Get-CimInstance" "ClassName Filter" { [pscustomobject]@{ Caption = "Windows Server"; BuildNumber = "26100"; ProcessId = 4242 } }
-  Set-StandIn "Get-ItemProperty" "Path" { [pscustomobject]@{ UBR = 1 } }
+  Set-Seam "Get-RegistryValue" "Key Value" { 1 }
   Set-StandIn "Get-Service" "Name" { if (-not (Select-String -Quiet "\[uninstall\]" $env:WORDS)) { [pscustomobject]@{ Status = "Running" } } }
   Set-StandIn "Stop-Process" "Id Force!"
   Set-StandIn "New-Service" "Name BinaryPathName" { 1 }

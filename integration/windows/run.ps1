@@ -38,7 +38,7 @@ $goRelease = Join-Path $from "bench\csi-proxy-go.exe"
 # Shows details, because the machine is discarded after the run.
 $showDetails = $true
 $windows = Get-CimInstance Win32_OperatingSystem
-$revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
+$revision = Get-RegistryValue "SOFTWARE\Microsoft\Windows NT\CurrentVersion" "UBR"
 $about = "$($windows.Caption), build $($windows.BuildNumber).$revision"
 
 # Runs a program to its end and appends its output to NAME.log. Fails unless it exits with $Code.

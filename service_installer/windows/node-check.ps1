@@ -86,7 +86,7 @@ foreach ($folder in $work, $base, $programs) { if (Test-Path $folder) { throw "$
 $Report = Get-NetPath $Report
 if (Test-Path $Report) { throw "$Report exists already; name another folder with -Report" }
 $windows = Get-CimInstance Win32_OperatingSystem
-$revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
+$revision = Get-RegistryValue "SOFTWARE\Microsoft\Windows NT\CurrentVersion" "UBR"
 $about = (@("$($windows.Caption), build $($windows.BuildNumber).$revision", $Note) | Where-Object { $_ }) -join ", "
 
 # Returns values of this node that csi-proxyctl must mask although they match no pattern.

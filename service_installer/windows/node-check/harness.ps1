@@ -24,6 +24,8 @@ function Get-Administrator {
   $identity.Name
 }
 
+function Get-RegistryValue([string]$Key, [string]$Value) { (Get-Item -LiteralPath "HKLM:\$Key").GetValue($Value) }
+
 # Connects to a pipe. Returns the client.
 function Open-Pipe([string]$Server, [string]$Name, [int]$Milliseconds) {
   $client = New-Object System.IO.Pipes.NamedPipeClientStream($Server, $Name, [System.IO.Pipes.PipeDirection]::InOut)

@@ -76,6 +76,8 @@ function Find-Findings([string]$Kind) {
   @(($call.Out | ConvertFrom-Json).findings | Where-Object { $_.kind -eq $Kind })
 }
 
+function Open-File([string]$Path) { [System.IO.File]::Open((Get-NetPath $Path), "Create", "ReadWrite", "None") }
+
 function Clear-Tree([string]$Path) { foreach ($entry in Get-ChildItem -Force -LiteralPath $Path) { Remove-Tree $entry.FullName } }
 
 # Removes a tree, entry by entry, and no target of a link or mount: Remove-Item of PowerShell 5.1 may follow them, and at a junction

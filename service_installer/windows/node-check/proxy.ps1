@@ -19,7 +19,7 @@ function Find-ServiceName {
 }
 
 # Reads a service's value from the registry, whose texts do not depend on Windows' language.
-function Get-ServiceValue([string]$Name, [string]$Value) { (Get-Item -LiteralPath "HKLM:\SYSTEM\CurrentControlSet\Services\$Name").GetValue($Value) }
+function Get-ServiceValue([string]$Name, [string]$Value) { Get-RegistryValue "SYSTEM\CurrentControlSet\Services\$Name" $Value }
 
 # Returns the value of a flag in the service's command line, with one dash or two; empty if the flag is not set. Quotation marks may
 # enclose the flag or its value.

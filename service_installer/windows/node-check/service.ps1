@@ -46,13 +46,15 @@ Test-Part "event-log" "the service has written to the event log" {
   "$($entries.Count) entries, the last: $($entries[0].Message)"
 }
 
+function Get-CostCalls { 60, 1000 }
+
 Test-Part "cost" "after a thousand calls the process has neither grown nor kept handles" {
   Assert-Passed "answers"
   $reads = @("disk", "list-disk-ids"),
     @("system", "get-service", "--name=RpcSs"),
     @("volume", "get-closest-volume-id-from-target-path", "--target-path=$base")
   # The first 60 calls create objects that exist only once and must not count as growth.
-  $seen = foreach ($calls in 60, 1000) {
+  $seen = foreach ($calls in @(Get-CostCalls)) {
     for ($i = 0; $i -lt $calls; $i++) { Get-Answer $reads[$i % $reads.Count] | Out-Null }
     # Waits until the service has closed the connections of ended clients.
     Start-Sleep -Seconds 5
@@ -80,7 +82,7 @@ Test-Part "offline-open-file" "a volume is unstaged while a file on it is open, 
   Assert-Passed "stages"
   $number = New-Image "open"
   Invoke-Stage $number "open" | Out-Null
-  $file = [System.IO.File]::Open((Get-NetPath "$base\open\file.txt"), "Create", "ReadWrite", "None")
+  $file = Open-File "$base\open\file.txt"
   # UnstageVolume ignores one error of MSFT_Disk.Offline, that of a disk in use, and fails on any other.
   try { $steps = (Invoke-Unstage "open").steps -join " " } finally { $file.Dispose() }
   Assert-That (-not (Get-CimDisk $number).IsOffline) "$steps; the disk is offline"
@@ -100,7 +102,7 @@ Test-Part "long-path" "a volume is mounted at a path of more than 260 characters
 Test-Part "host-process" "an ordinary container has its own session and ContainerType; the node and HostProcess containers do not" {
   $sandbox = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
   $session = (Get-Process -Id $PID).SessionId
-  $type = (Get-Item "HKLM:\SYSTEM\CurrentControlSet\Control").GetValue("ContainerType")
+  $type = Get-RegistryValue "SYSTEM\CurrentControlSet\Control" "ContainerType"
   # Each process-isolated container runs a CExecSvc.exe.
   $sessions = @(Get-CimInstance Win32_Process -Filter "Name = 'CExecSvc.exe'" | ForEach-Object { $_.SessionId })
   Assert-That ($null -eq $type) "ContainerType is $type here"
