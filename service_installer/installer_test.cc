@@ -660,7 +660,7 @@ TEST_F(PutProgramsTest, AServiceThatRunsTheProgramIsUpgradedWithRollback) {
 TEST_F(PutProgramsTest, DryRunPutsNothing) {
   ASSERT_TRUE(New("", true).Install(request_).ok());
   EXPECT_TRUE(IsEmptyFolder());
-  EXPECT_THAT(out_.str(), HasSubstr("would put csi-proxy-service.exe and csi-proxy.exe into"));
+  EXPECT_THAT(out_.str(), HasSubstr("would put csi-proxy-service.exe and csi-proxy.exe of"));
 }
 
 TEST_F(PutProgramsTest, AFolderIsNotInstalledIntoItself) {
