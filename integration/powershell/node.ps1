@@ -3,20 +3,20 @@
 
 # Makes a drive with a release, and the node of a scenario.
 function global:New-Node([string]$Scenario) {
+  # By path, the virtual disks: the number, while the disk is attached, and the disk.
+  $global:images, $global:others = @{}, @{}
   New-Drive
-  Remove-Item "$drive/Windows/System32/*"
+  Microsoft.PowerShell.Management\Remove-Item "$drive/Windows/System32/*"
   $global:release = "$drive/a release 2.0"
-  foreach ($name in "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe") { New-Item -ItemType Directory -Force "$release/bin" | Out-Null; Copy-Item "$checkout/integration/powershell/node.sh" "$release/bin/$name" }
+  foreach ($name in "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe") { New-Item -ItemType Directory -Force -Path "$release/bin" | Out-Null; Copy-Item "$checkout/integration/powershell/node.sh" "$release/bin/$name" }
   foreach ($name in "diskpart.exe", "mountvol.exe", "icacls.exe") { Copy-Item "$checkout/integration/powershell/node.sh" "$drive/Windows/System32/$name" }
-  New-Item -ItemType Directory "$release/share/csi-proxy", "$drive/pipes", "$drive/var/lib/kubelet" | Out-Null
-  Copy-Item -Recurse "$checkout/service_installer/windows/node-check*" "$release/share/csi-proxy"
+  New-Item -ItemType Directory -Path "$release/share/csi-proxy", "$drive/pipes", "$drive/var/lib/kubelet" | Out-Null
+  Microsoft.PowerShell.Management\Copy-Item -Recurse "$checkout/service_installer/windows/node-check*" "$release/share/csi-proxy"
   Copy-Item "$checkout/server/host/doubts.md" "$release/share/csi-proxy/node-check"
   Set-Content "$drive/node.textproto" $Scenario
-  $env:BUILD, $env:SCENARIO, $env:DRIVE, $env:CSI_PROXY_SOCKET_DIR = "$checkout/build/release", "$drive/node.textproto", $drive, "$drive/pipes"
-  # By path, the virtual disks: their number, as long as they are attached, and their size.
-  $global:images = @{}
+  $env:BUILD = if ($env:CSI_PROXY_BUILD) { $env:CSI_PROXY_BUILD } else { "$checkout/build/release" }
+  $env:SCENARIO, $env:DRIVE, $env:CSI_PROXY_SOCKET_DIR = "$drive/node.textproto", $drive, "$drive/pipes"
   $global:services = @{ MSiSCSI = "Stopped"; LanmanServer = "Running"; defragsvc = "Running"; EventLog = "Running" }
-  $global:others = @{}
 }
 
 function global:Get-ServicePid { if (Test-Path -LiteralPath "$drive/service.pid") { [int](Get-Content "$drive/service.pid") } else { 0 } }
@@ -89,9 +89,10 @@ Set-StandIn "Set-Disk" "Number IsOffline IsReadOnly" {
   if ($p.ContainsKey("IsOffline")) { Invoke-Real disk set-disk-state "--disk-number=$($p.Number)" "--is-online=$("$(-not $p.IsOffline)".ToLower())" | Out-Null }
 }
 function global:Set-SimDisk([int]$Number, [string]$Style) {
-  $disk = @(Get-SimDisks | Where-Object { $_.number -eq $Number })[0]
+  $disk = @(Get-SimDisks | Where-Object { $_.number -eq $Number })[0] | Select-Object -ExcludeProperty partition
+  $disk.style = $Style
   Invoke-Real sim detach-disk "--disk-number=$Number" | Out-Null
-  Invoke-Real sim attach-disk "--disk.number=$Number" "--disk.size-bytes=$($disk.size_bytes)" "--disk.style=$Style" "--disk.page83=$($disk.page83)" | Out-Null
+  Invoke-Real sim attach-disk "--json=$(ConvertTo-Json -Depth 20 -Compress @{ disk = $disk })" | Out-Null
 }
 Set-StandIn "Clear-Disk" "Number RemoveData! RemoveOEM!" { param($p) Set-SimDisk $p.Number "RAW" }
 Set-StandIn "Initialize-Disk" "Number PartitionStyle" { param($p) Set-SimDisk $p.Number $p.PartitionStyle }
@@ -105,6 +106,7 @@ Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
     "Win32_BIOS" { [pscustomobject]@{ SerialNumber = (Get-State).bios_serial_number } }
     "Win32_ComputerSystemProduct" { [pscustomobject]@{ UUID = "11111111-2222-3333-4444-555555555555"; IdentifyingNumber = "IDN-12345" } }
     "Win32_UserAccount" { [pscustomobject]@{ Name = "Administrator" }, [pscustomobject]@{ Name = "test" } }
+    "Win32_Process" { }
     "Win32_ComputerSystem" { [pscustomobject]@{ DomainRole = 2 } }
     "MSFT_Disk" {
       $listed = @((Invoke-Real storage list-disks --output=json | ConvertFrom-Json).disks)
@@ -143,14 +145,19 @@ Set-StandIn "Set-Service" "Name StartupType"
 Set-StandIn "Get-Process" "Name Id" {
   param($p)
   $id = if ($p.ContainsKey("Id")) { $p.Id } else { Get-ServicePid }
-  if (-not (Microsoft.PowerShell.Management\Get-Process -Id $id -ErrorAction SilentlyContinue | Where-Object { $_.Name -match "csi-proxy|pwsh" })) { return }
+  if (-not (Microsoft.PowerShell.Management\Get-Process -Id $id -ErrorAction SilentlyContinue | Where-Object { $id -eq $PID -or $_.Name -match "csi-proxy" })) { return }
   $path = if ($p.ContainsKey("Id")) { "$release\bin\csi-proxy.exe" } else { "C:\Program Files\csi-proxy-node-check\csi-proxy.exe" }
   [pscustomobject]@{ Id = $id; Path = $path; SessionId = 0; HandleCount = 100; PrivateMemorySize64 = 9mb; Modules = @([pscustomobject]@{ FileName = $path }, [pscustomobject]@{ FileName = "C:\Windows\System32\ntdll.dll" }) }
 }
 Set-StandIn "Start-Sleep" "Seconds Milliseconds"
 Set-StandIn "Get-WinEvent" "FilterHashtable MaxEvents" { [pscustomobject]@{ Message = "csi-proxy serves" } }
 Set-StandIn "Get-LocalUser" "Name" { param($p) if ($global:others[$p.Name]) { $p.Name } }
-Set-StandIn "New-LocalUser" "Name Password AccountNeverExpires! Description" { param($p) $global:others[$p.Name] = 1 }
+Set-StandIn "New-LocalUser" "Name Password AccountNeverExpires! Description" {
+  param($p)
+  $global:others[$p.Name] = 1
+  $secret = (New-Object PSCredential("x", $p.Password)).GetNetworkCredential().Password
+  Invoke-Real sim set-smb-password "--server=$env:COMPUTERNAME" "--user=$env:COMPUTERNAME\$($p.Name)" "--password=$secret" | Out-Null
+}
 Set-StandIn "Remove-LocalUser" "Name<" { param($p) $global:others.Remove($p.Name) }
 Set-StandIn "Get-SmbShare" "Name" { param($p) if ($global:others[$p.Name]) { $p.Name } }
 Set-StandIn "New-SmbShare" "Name Path FullAccess EncryptData" { param($p) $global:others[$p.Name] = 1; Invoke-Real sim add-share "--server=$env:COMPUTERNAME" "--share=$($p.Name)" }
@@ -159,11 +166,11 @@ Set-StandIn "Get-SmbGlobalMapping" "" { Get-CimInstance MSFT_SmbGlobalMapping }
 Set-StandIn "Remove-SmbGlobalMapping" "In< Force!" { param($p) Invoke-Real smb remove-smb-global-mapping "--remote-path=$($p.In.RemotePath)" }
 Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { param($p) Set-Content $p.Path "x" }
 Set-StandIn "Remove-IscsiVirtualDisk" "Path" { param($p) Microsoft.PowerShell.Management\Remove-Item $p.Path }
-Set-StandIn "Resize-IscsiVirtualDisk" "Path SizeBytes" { param($p) Invoke-Real sim grow-disk --disk-number=14 "--size-bytes=$($p.SizeBytes)" }
+Set-StandIn "Resize-IscsiVirtualDisk" "Path SizeBytes" { param($p) Invoke-Real sim grow-disk --disk-number=14 "--size-bytes=$($p.SizeBytes)" | Out-Null }
 Set-StandIn "New-IscsiServerTarget" "TargetName InitiatorIds" { param($p) $global:others[$p.TargetName] = 1; [pscustomobject]@{ TargetIqn = "iqn.1991-05.com.microsoft:winnode-csi-node-check-target" } }
 Set-StandIn "Get-IscsiServerTarget" "TargetName" { param($p) if ($global:others[$p.TargetName]) { $p.TargetName } }
 Set-StandIn "Remove-IscsiServerTarget" "TargetName" { param($p) $global:others.Remove($p.TargetName) }
-Set-StandIn "Set-IscsiServerTarget" "TargetName EnableChap Chap" { foreach ($i in 1..3) { Invoke-Real sim inject-fault '--json={"fault":{"call":"MSFT_iSCSITarget.Connect","times":1,"error":{"code":4026466314}}}' } }
+Set-StandIn "Set-IscsiServerTarget" "TargetName EnableChap Chap" { Invoke-Real sim inject-fault '--json={"fault":{"operation":"wmi.Invoke/MSFT_iSCSITarget.Connect","times":3,"code":"INTERNAL","error":{"code":4026466314}}}' | Out-Null }
 Set-StandIn "Add-IscsiVirtualDiskTargetMapping" "TargetName Path"
 Set-StandIn "Remove-IscsiVirtualDiskTargetMapping" "TargetName Path"
 Set-StandIn "Get-InitiatorPort" "ConnectionType" { [pscustomobject]@{ NodeAddress = "iqn.1991-05.com.microsoft:winnode" } }
@@ -181,4 +188,4 @@ Set-Seam "Open-Pipe" "Server Name Milliseconds" { param($p) if ($p.Name -ne "srv
 Set-Seam "Test-Pipe" "Name" { param($p) Test-Serving }
 Set-Seam "Get-ProgramVersion" "Path" { "CSI Proxy 9.9.9" }
 Set-Seam "Get-CostCalls" "" { 3, 6 }
-Set-Seam "Open-File" "Path" { param($p) Invoke-Real sim write-file "--path=$($p.Path)" --size-bytes=5; Invoke-Real sim set-other-opens "--json=$(ConvertTo-Json -Depth 4 @{ other_open = @(@{ path = $p.Path; access = @("READING") }) })" | Out-Null; New-Object System.IO.MemoryStream }
+Set-Seam "Open-File" "Path" { param($p) Set-Content $p.Path "x"; Invoke-Real sim set-other-opens "--json=$(ConvertTo-Json -Depth 4 @{ other_open = @(@{ path = $p.Path; access = @("READING") }) })" | Out-Null; New-Object System.IO.MemoryStream }

@@ -91,7 +91,7 @@ $about = (@("$($windows.Caption), build $($windows.BuildNumber).$revision", $Not
 
 # Returns values of this node that csi-proxyctl must mask although they match no pattern.
 function Get-Secrets {
-  $queries = { @{ host = $env:COMPUTERNAME, [System.Net.Dns]::GetHostName(), $env:USERDNSDOMAIN; user = $env:USERNAME, $env:USERDOMAIN } },
+  $queries = { @{ host = $env:COMPUTERNAME, [System.Net.Dns]::GetHostName(), $env:USERDNSDOMAIN } }, { @{ user = $env:USERNAME, $env:USERDOMAIN } },
   { @{ secret = $sharePassword, $chapSecret } },
   { @{ user = @(Get-ChildItem "$env:SystemDrive\Users" | ForEach-Object { $_.Name }) } },
   { @{ user = @(Get-CimInstance Win32_UserAccount -Filter "LocalAccount = TRUE" | ForEach-Object { $_.Name }) } },

@@ -14,7 +14,7 @@ $initiatorBegun = $false
 
 # Writes the secret to a file that only administrators can read. Returns the flag that names the file.
 function Write-Secret([string]$Flag, [string]$Secret) {
-  [System.IO.File]::WriteAllText((Join-Path $work "secret.txt"), $Secret)
+  [System.IO.File]::WriteAllText((Get-NetPath (Join-Path $work "secret.txt")), $Secret)
   "--$Flag-file=$(Join-Path $work "secret.txt")"
 }
 
