@@ -8,7 +8,7 @@ function global:New-Node([string]$Scenario) {
   New-Drive
   Microsoft.PowerShell.Management\Remove-Item "$drive/Windows/System32/*"
   $global:release = "$drive/a release 2.0"
-  foreach ($name in "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe") { New-Item -ItemType Directory -Force -Path "$release/bin" | Out-Null; Copy-Item "$checkout/integration/powershell/node.sh" "$release/bin/$name" }
+  foreach ($name in "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe", "hostile.exe") { New-Item -ItemType Directory -Force -Path "$release/bin" | Out-Null; Copy-Item "$checkout/integration/powershell/node.sh" "$release/bin/$name" }
   foreach ($name in "diskpart.exe", "mountvol.exe", "icacls.exe") { Copy-Item "$checkout/integration/powershell/node.sh" "$drive/Windows/System32/$name" }
   New-Item -ItemType Directory -Path "$release/share/csi-proxy", "$drive/pipes", "$drive/var/lib/kubelet" | Out-Null
   Microsoft.PowerShell.Management\Copy-Item -Recurse "$checkout/service_installer/windows/node-check*" "$release/share/csi-proxy"
@@ -106,13 +106,13 @@ Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
     "Win32_BIOS" { [pscustomobject]@{ SerialNumber = (Get-State).bios_serial_number } }
     "Win32_ComputerSystemProduct" { [pscustomobject]@{ UUID = "11111111-2222-3333-4444-555555555555"; IdentifyingNumber = "IDN-12345" } }
     "Win32_UserAccount" { [pscustomobject]@{ Name = "Administrator" }, [pscustomobject]@{ Name = "test" } }
-    "Win32_Process" { }
+    "Win32_Process" { if ($env:CONTAINER_SANDBOX_MOUNT_POINT) { 3, 4 | ForEach-Object { [pscustomobject]@{ SessionId = $_ } } } }
     "Win32_ComputerSystem" { [pscustomobject]@{ DomainRole = 2 } }
     "MSFT_Disk" {
       $listed = @((Invoke-Real storage list-disks --output=json | ConvertFrom-Json).disks)
       foreach ($disk in Get-SimDisks) {
         if ($p.ContainsKey("Filter") -and $p.Filter -like "Number = *" -and $p.Filter -ne "Number = $($disk.number)") { continue }
-        New-Cim @{ Number = [uint32]$disk.number; Path = "$(@($listed | Where-Object { $_.number -eq $disk.number })[0].path)"; Location = $disk.location; FriendlyName = "Msft Virtual Disk"; Model = "Virtual Disk"
+        New-Cim @{ Number = [uint32]$disk.number; Path = "$(@($listed | Where-Object { $_.number -eq $disk.number })[0].path)"; Location = $disk.location; FriendlyName = if ($disk.bus_type -eq "BUS_NVME") { "MSFT NVMe Accelerator v1.0" } else { "Msft Virtual Disk" }; Model = "Virtual Disk"
           UniqueId = $disk.page83; Guid = ""; SerialNumber = $disk.serial_number; Size = [uint64]$disk.size_bytes; LogicalSectorSize = [uint32][Math]::Max(512, $disk.sector_bytes); BusType = [uint16]15
           PartitionStyle = [uint16]@{ RAW = 0; MBR = 1; GPT = 2 }[$disk.style]; IsOffline = $disk.offline; OfflineReason = [uint16]@{ OFFLINE_COLLISION = 4; OFFLINE_REDUNDANT_PATH = 2 }[$disk.offline_reason]
           IsReadOnly = $disk.read_only; IsSystem = $disk.is_system; IsBoot = $disk.is_boot }
@@ -187,5 +187,5 @@ Set-Seam "Get-RegistryValue" "Key Value" {
 Set-Seam "Open-Pipe" "Server Name Milliseconds" { param($p) if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }
 Set-Seam "Test-Pipe" "Name" { param($p) Test-Serving }
 Set-Seam "Get-ProgramVersion" "Path" { "CSI Proxy 9.9.9" }
-Set-Seam "Get-CostCalls" "" { 3, 6 }
+Set-Seam "Get-Rounds" "" { 5 }
 Set-Seam "Open-File" "Path" { param($p) Set-Content $p.Path "x"; Invoke-Real sim set-other-opens "--json=$(ConvertTo-Json -Depth 4 @{ other_open = @(@{ path = $p.Path; access = @("READING") }) })" | Out-Null; New-Object System.IO.MemoryStream }

@@ -39,6 +39,6 @@ case "${0##*/} ${1-}" in
   mountvol.exe*)
     sim dump-state --output=json | jq -er --arg path "${1#C:\\}" '.node.disk[].partition[]?.volume.file[]? | select(.path == $path and .mounted_volume_id != "") | .mounted_volume_id' ||
       { echo "The file or directory is not a reparse point."; exit 1; } ;;
-  icacls.exe*) ;;
+  icacls.exe* | hostile.exe*) ;;
   *) exit 1 ;;
 esac

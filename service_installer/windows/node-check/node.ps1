@@ -3,6 +3,9 @@
 $images = New-Object System.Collections.ArrayList
 $storage = "root/Microsoft/Windows/Storage"
 
+# Returns how many calls the parts make that look for rare faults.
+function Get-Rounds { 1000 }
+
 function Invoke-DiskPart([string[]]$Lines) {
   $file = Join-Path $work "diskpart.txt"
   Set-Content -Path $file -Value $Lines -Encoding Oem

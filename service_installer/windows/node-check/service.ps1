@@ -46,15 +46,13 @@ Test-Part "event-log" "the service has written to the event log" {
   "$($entries.Count) entries, the last: $($entries[0].Message)"
 }
 
-function Get-CostCalls { 60, 1000 }
-
 Test-Part "cost" "after a thousand calls the process has neither grown nor kept handles" {
   Assert-Passed "answers"
   $reads = @("disk", "list-disk-ids"),
     @("system", "get-service", "--name=RpcSs"),
     @("volume", "get-closest-volume-id-from-target-path", "--target-path=$base")
   # The first 60 calls create objects that exist only once and must not count as growth.
-  $seen = foreach ($calls in @(Get-CostCalls)) {
+  $seen = foreach ($calls in 60, (Get-Rounds)) {
     for ($i = 0; $i -lt $calls; $i++) { Get-Answer $reads[$i % $reads.Count] | Out-Null }
     # Waits until the service has closed the connections of ended clients.
     Start-Sleep -Seconds 5
@@ -115,7 +113,7 @@ Test-Part "host-process" "an ordinary container has its own session and Containe
 Test-Part "kubelet-mounted" "opens below the kubelet's directory succeed when it is mounted into a HostProcess container" {
   Assert-Passed "answers"
   if (-not $KubeletMounted) { Skip-Part "-KubeletMounted was not given (scripts/deploy/node-check.yaml)" }
-  for ($i = 0; $i -lt 200; $i++) {
+  foreach ($i in 1..((Get-Rounds) / 5)) {
     Get-Answer "filesystem", "mkdir", "--path=$base\mounted-$i\inner" | Out-Null
     Get-Answer "filesystem", "path-exists", "--path=$base\mounted-$i\inner" | Out-Null
     Get-Answer "filesystem", "rmdir", "--path=$base\mounted-$i", "--force" | Out-Null
