@@ -92,6 +92,19 @@ absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint3
   return machine::ParseDiskAttributes(answer);
 }
 
+void RecordRefusal(Fallback fallback, const absl::Status& refused,
+                   std::initializer_list<uint32_t> reasons) {
+  RecordFallback(HasWin32Code(refused, reasons) ? fallback : Fallback::kDiskDoesNotAnswer,
+                 refused.message());
+}
+
+bool IsDeviceFailure(const absl::Status& status) {
+  return HasWin32Code(status, {win32_error::kFileNotFound, win32_error::kPathNotFound,
+                               win32_error::kNotReady, win32_error::kGeneralFailure,
+                               win32_error::kDeviceNotExist, win32_error::kNoSuchDevice,
+                               win32_error::kIoDevice, win32_error::kDeviceNotConnected});
+}
+
 absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number) {
   return AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
                  machine::control::kSetDiskAttributes, machine::ClearReadOnlyRequest(),
@@ -104,7 +117,7 @@ void UpdateDiskLength(machine::Os& os, uint32_t disk_number) {
   const absl::Status updated = AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
                                        machine::control::kUpdateDriveSize, {}, "updating the size")
                                    .status();
-  if (!updated.ok()) RecordFallback(Fallback::kSizeNotUpdated, updated.message());
+  if (!updated.ok()) RecordRefusal(Fallback::kSizeNotUpdated, updated, kUnknownRequest);
 }
 
 absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os& os,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/fallbacks.h"
 #include "server/host/deps.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
 #include "server/names/volume_id.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
+
+// Records `fallback` if Windows refused a request to a disk for one of the reasons that `fallback`
+// is about, and otherwise kDiskDoesNotAnswer.
+void RecordRefusal(Fallback fallback, const absl::Status& refused,
+                   std::initializer_list<uint32_t> reasons);
+
+// The errors of a request that a disk's driver does not know or does not let this process make.
+inline constexpr std::initializer_list<uint32_t> kUnknownRequest = {
+    win32_error::kInvalidFunction, win32_error::kAccessDenied, win32_error::kNotSupported,
+    win32_error::kInvalidParameter};
+
+// Returns true if the error says that a device does not work or has been removed.
+bool IsDeviceFailure(const absl::Status& status);
 
 // Returns the name of a disk for DetachedRuns.
 inline std::string DiskName(uint32_t disk_number) { return absl::StrCat("disk ", disk_number); }

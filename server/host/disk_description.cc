@@ -114,7 +114,7 @@ std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object&
   const bool is_azures = absl::StartsWith(TextOf(disk, "FriendlyName"), kAzureNvme);
   if (!is_azures || absl::StrContains(location, "LUN")) return location;
   const absl::StatusOr<uint32_t> lun = AskForScsiLun(os, disk_number, TextOf(disk, "Path"));
-  if (!lun.ok()) RecordFallback(Fallback::kAzureLunUnknown, lun.status().message());
+  if (!lun.ok()) RecordRefusal(Fallback::kAzureLunUnknown, lun.status(), kUnknownRequest);
   if (lun.ok() && *lun > 0) absl::StrAppend(&location, " : LUN ", *lun - 1);
   return location;
 }

@@ -59,8 +59,10 @@ absl::StatusOr<machine::DeviceIds> ReadIds(machine::Os& os, uint32_t disk_number
                                            const std::string& path) {
   absl::StatusOr<machine::DeviceIds> ids = AskForDeviceIds(os, disk_number, path);
   if (ids.ok()) return ids;
-  RecordFallback(Fallback::kPage83FromWmi, ids.status().message());
-  return Prefixed(absl::StrCat("reading page 83 of disk ", disk_number), ids.status());
+  const absl::Status refused =
+      Prefixed(absl::StrCat("reading page 83 of disk ", disk_number), ids.status());
+  RecordRefusal(Fallback::kPage83FromWmi, refused, {win32_error::kAccessDenied});
+  return refused;
 }
 
 }  // namespace
@@ -292,7 +294,8 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   StateChange change{.changed = before.is_offline == online};
   // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
   // volumes can be mounted; if that fails, it is cleared again below.
-  if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
+  const bool cleared =
+      online && change.changed && before.is_read_only && ClearReadOnly(os_, disk_number).ok();
   if (change.changed) {
     ABSL_RETURN_IF_ERROR(InvokeState(context, disk_number, online));
   }
@@ -301,7 +304,9 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
   change.was_online_read_only = now.is_read_only;
   if (!now.is_read_only) return change;
-  if (change.changed) RecordFallback(Fallback::kReadOnlyAfterOnline);
+  if (change.changed && (cleared || !before.is_read_only)) {
+    RecordFallback(Fallback::kReadOnlyAfterOnline);
+  }
   ABSL_RETURN_IF_ERROR(ClearReadOnly(os_, disk_number));
   return change;
 }
@@ -336,7 +341,7 @@ absl::StatusOr<size_t> DiskHost::CountPromisedVolumes(const CallContext& context
   const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
   // Returns 0 for a disk whose layout cannot be read.
   if (count.ok() || absl::IsNotFound(count.status())) return count;
-  RecordFallback(Fallback::kLayoutNotRead, count.status().message());
+  RecordRefusal(Fallback::kLayoutNotRead, count.status(), {win32_error::kAccessDenied});
   return size_t{0};
 }
 

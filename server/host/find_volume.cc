@@ -66,19 +66,20 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
   const cim::Query query =
       cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString()));
   const CallContext waiting = context.WithTimeout(kCachePatience);
-  for (bool refreshed = false;; refreshed = true) {
+  for (int refreshed = 0;; ++refreshed) {
     ABSL_ASSIGN_OR_RETURN(auto found, wmi.Query(context, Namespace::kStorage, query));
     ABSL_RETURN_IF_ERROR(CheckOne(absl::StrCat("volume ", volume.ToString()), found.size()));
     if (!found.empty()) return std::move(found.front());
     const auto extents = GetVolumeExtents(os, volume.ToString());
     if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-    if (refreshed && !waiting.SleepFor(kCachePoll).ok()) {
+    // WMI was to show the volume after the first refresh.
+    if (refreshed == 1) RecordFallback(Fallback::kVolumeUnknownToWmi);
+    if (refreshed > 0 && !waiting.SleepFor(kCachePoll).ok()) {
       const absl::Status over = context.Check();
       return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
     }
-    if (!refreshed) {
+    if (refreshed == 0) {
       ABSL_RETURN_IF_ERROR(CheckNotDynamic(os, volume.ToString(), extents->front().disk_number));
-      RecordFallback(Fallback::kVolumeUnknownToWmi);
     }
     ABSL_RETURN_IF_ERROR(RefreshDisk(wmi, context, extents->front().disk_number));
   }

@@ -156,9 +156,14 @@ absl::StatusOr<bool> VolumeHost::ExtendFileSystem(const CallContext& context,
       disk->has_value() ? (*disk)->GetUint32("LogicalSectorSize").value_or(0) : 0;
   if (sector == 0) return false;
   const absl::Status extended = ExtendVolume(os_, name, extent.length / sector);
-  RecordFallback(Fallback::kFileSystemExtended, extended.message());
-  if (!extended.ok()) return VolumeError(volume, "extending the file system of", extended);
-  return true;
+  if (extended.ok()) {
+    RecordFallback(Fallback::kFileSystemExtended);
+    return true;
+  }
+  RecordFallback(
+      IsDeviceFailure(extended) ? Fallback::kDiskDoesNotAnswer : Fallback::kFileSystemNotExtended,
+      extended.message());
+  return VolumeError(volume, "extending the file system of", extended);
 }
 
 }  // namespace csi_proxy::host

@@ -14,9 +14,9 @@ namespace {
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
 // Records growth that was given up. Returns OK unless the call has ended.
-absl::Status RecordGivenUp(const CallContext& context, absl::string_view why) {
+absl::Status RecordGivenUp(const CallContext& context, Fallback reason, absl::string_view why) {
   const absl::Status over = context.Check();
-  if (over.ok()) RecordFallback(Fallback::kGrowthGivenUp, why);
+  if (over.ok()) RecordFallback(reason, why);
   return over;
 }
 
@@ -27,7 +27,8 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
   auto room = host.GetGrowthRoom(context, volume);
   if (!room.ok()) {
     if (!is_little) return room.status();
-    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, room.status().message()));
+    ABSL_RETURN_IF_ERROR(
+        RecordGivenUp(context, Fallback::kGrowthObstructed, room.status().message()));
     return growth;
   }
   const uint64_t most = room->size_bytes;
@@ -38,12 +39,15 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
   }
   if (asked == 0) growth.obstacle = std::move(room->obstacle);
   const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
+  Fallback reason = Fallback::kGrowthObstructed;
   if (wanted > current) {
     is_little = wanted < current + kMinGrowth;
     const absl::Status resized = host.Resize(
         context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
     if (!resized.ok() && !is_little) return resized;
     if (!resized.ok()) growth.obstacle = std::string(resized.message());
+    // The refusals that have a code of their own say what is wrong with the volume or the disk.
+    if (absl::IsInternal(resized)) reason = Fallback::kGrowthGivenUp;
     ABSL_ASSIGN_OR_RETURN(const uint64_t now, host.GetSize(context, volume));
     growth.grew = now > current;
     if (resized.ok() && growth.obstacle.empty() && now + kMinGrowth <= wanted) {
@@ -52,7 +56,7 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
     }
   }
   if (!growth.obstacle.empty()) {
-    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, growth.obstacle));
+    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, reason, growth.obstacle));
   }
   return growth;
 }
@@ -70,7 +74,7 @@ absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
   growth.grew |= extended.value_or(false);
   if (!extended.ok()) {
     growth.obstacle = std::string(extended.status().message());
-    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, growth.obstacle));
+    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, Fallback::kGrowthObstructed, growth.obstacle));
   }
   return growth;
 }
