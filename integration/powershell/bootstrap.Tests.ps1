@@ -19,7 +19,7 @@ BeforeAll {
   $flags = "[--] [-kubelet-path=C:\var\lib\kubelet] [-logtostderr=false] [-log_file=C:\ProgramData\csi-proxy\logs\csi-proxy.log]"
   $access = "[/inheritance:r] [/grant] [*S-1-5-18:F] [*S-1-5-32-544:F]"
 }
-AfterAll { Remove-Item -Recurse -Force $drive }
+AfterAll { Remove-Drive }
 
 Describe "install.ps1" {
   AfterEach { $env:ANSWER = "" }

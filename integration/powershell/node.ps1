@@ -20,7 +20,9 @@ function global:New-Node([string]$Scenario) {
 }
 
 function global:Get-ServicePid { if (Test-Path -LiteralPath "$drive/service.pid") { [int](Get-Content "$drive/service.pid") } else { 0 } }
-function global:Test-Serving { Microsoft.PowerShell.Management\Test-Path -LiteralPath "$drive/pipes/csi-proxy-admin.sock" -PathType Any }
+# A process whose parent is gone may stay as a zombie.
+function global:Test-Running([int]$Id) { [IO.File]::Exists("/proc/$Id/stat") -and [IO.File]::ReadAllText("/proc/$Id/stat") -match "\(csi-proxy\) [^Z]" }
+function global:Test-Serving { (Test-Running (Get-ServicePid)) -and (Microsoft.PowerShell.Management\Test-Path -LiteralPath "$drive/pipes/csi-proxy-admin.sock") }
 function global:Invoke-Real { $said = & "$env:BUILD/client/ctl/csi-proxyctl" @args 2>&1; if ($LASTEXITCODE -ne 0) { throw "$args`: $said" }; $said }
 function global:Get-State { (Invoke-Real sim dump-state --output=json | ConvertFrom-Json).node }
 # JSON leaves out empty lists.
@@ -34,6 +36,7 @@ function global:Test-OnNode([string]$Path) { $Path -match '^C:\\(var\\lib\\kubel
 function global:Get-SimFiles { Get-SimPartitions | ForEach-Object { Get-Field $_ "volume" } | Where-Object { $_.drive_letter -eq "C" } | ForEach-Object { $_.file } }
 function global:Test-Path([string]$Path, [string]$LiteralPath, [string]$PathType = "Any") {
   $full = "$Path$LiteralPath"
+  if ($full -match "\*") { return Microsoft.PowerShell.Management\Test-Path -Path $full }
   if (Test-OnNode $full) { return @(Get-SimFiles | Where-Object { "C:\$($_.path)" -eq $full }).Count -gt 0 }
   Microsoft.PowerShell.Management\Test-Path -LiteralPath $full -PathType $PathType
 }
@@ -145,23 +148,23 @@ Set-StandIn "Set-Service" "Name StartupType"
 Set-StandIn "Get-Process" "Name Id" {
   param($p)
   $id = if ($p.ContainsKey("Id")) { $p.Id } else { Get-ServicePid }
-  if (-not (Microsoft.PowerShell.Management\Get-Process -Id $id -ErrorAction SilentlyContinue | Where-Object { $id -eq $PID -or $_.Name -match "csi-proxy" })) { return }
+  if ($id -ne $PID -and -not (Test-Running $id)) { return }
   $path = if ($p.ContainsKey("Id")) { "$release\bin\csi-proxy.exe" } else { "C:\Program Files\csi-proxy-node-check\csi-proxy.exe" }
   [pscustomobject]@{ Id = $id; Path = $path; SessionId = 0; HandleCount = 100; PrivateMemorySize64 = 9mb; Modules = @([pscustomobject]@{ FileName = $path }, [pscustomobject]@{ FileName = "C:\Windows\System32\ntdll.dll" }) }
 }
 Set-StandIn "Start-Sleep" "Seconds Milliseconds"
 Set-StandIn "Get-WinEvent" "FilterHashtable MaxEvents" { [pscustomobject]@{ Message = "csi-proxy serves" } }
-Set-StandIn "Get-LocalUser" "Name" { param($p) if ($global:others[$p.Name]) { $p.Name } }
+Set-StandIn "Get-LocalUser" "Name" { param($p) if ($global:others["user $($p.Name)"]) { [pscustomobject]@{ Name = $p.Name } } }
 Set-StandIn "New-LocalUser" "Name Password AccountNeverExpires! Description" {
   param($p)
-  $global:others[$p.Name] = 1
+  $global:others["user $($p.Name)"] = 1
   $secret = (New-Object PSCredential("x", $p.Password)).GetNetworkCredential().Password
   Invoke-Real sim set-smb-password "--server=$env:COMPUTERNAME" "--user=$env:COMPUTERNAME\$($p.Name)" "--password=$secret" | Out-Null
 }
-Set-StandIn "Remove-LocalUser" "Name<" { param($p) $global:others.Remove($p.Name) }
-Set-StandIn "Get-SmbShare" "Name" { param($p) if ($global:others[$p.Name]) { $p.Name } }
-Set-StandIn "New-SmbShare" "Name Path FullAccess EncryptData" { param($p) $global:others[$p.Name] = 1; Invoke-Real sim add-share "--server=$env:COMPUTERNAME" "--share=$($p.Name)" }
-Set-StandIn "Remove-SmbShare" "Name< Force!" { param($p) $global:others.Remove($p.Name) }
+Set-StandIn "Remove-LocalUser" "In<" { param($p) $global:others.Remove("user $($p.In.Name)") }
+Set-StandIn "Get-SmbShare" "Name" { param($p) if ($global:others["share $($p.Name)"]) { [pscustomobject]@{ Name = $p.Name } } }
+Set-StandIn "New-SmbShare" "Name Path FullAccess EncryptData" { param($p) $global:others["share $($p.Name)"] = 1; Invoke-Real sim add-share "--server=$env:COMPUTERNAME" "--share=$($p.Name)" }
+Set-StandIn "Remove-SmbShare" "In< Force!" { param($p) $global:others.Remove("share $($p.In.Name)") }
 Set-StandIn "Get-SmbGlobalMapping" "" { Get-CimInstance MSFT_SmbGlobalMapping }
 Set-StandIn "Remove-SmbGlobalMapping" "In< Force!" { param($p) Invoke-Real smb remove-smb-global-mapping "--remote-path=$($p.In.RemotePath)" }
 Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { param($p) Set-Content $p.Path "x" }

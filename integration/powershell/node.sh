@@ -17,6 +17,7 @@ case "${0##*/} ${1-}" in
     # The drive C: of the simulated node begins with the files that are there.
     (cd "$DRIVE" && find var Windows/Temp -mindepth 1 -type d -printf 'file { path: "%p" }\n' -o -type f -printf 'file { path: "%p" kind: FILE size_bytes: 6 }\n') |
       sed 's|/|\\\\|g' | sed '/# the files of C:/r /dev/stdin' "$SCENARIO" >"$DRIVE/scenario.textproto"
+    echo $$ >"$DRIVE/service.pid"
     exec "$BUILD/server/csi-proxy" --host=simulated --scenario="$DRIVE/scenario.textproto" --socket-dir="$CSI_PROXY_SOCKET_DIR" "${words[@]}" ;;
   "csi-proxy-service.exe install")
     [[ $2 == --name=* && $3 == --directory=* && $4 == -- ]]
@@ -25,9 +26,9 @@ case "${0##*/} ${1-}" in
     cp "${0%/*}"/*.exe "$folder"
     printf '%s\0' "${@:5}" >"$DRIVE/service" ;;
   "csi-proxy-service.exe start")
+    rm -f "$CSI_PROXY_SOCKET_DIR"/*
     mapfile -d '' -t flags <"$DRIVE/service"
     setsid "${0%/*}/csi-proxy.exe" "${flags[@]}" >"$DRIVE/service.out" 2>&1 </dev/null &
-    echo $! >"$DRIVE/service.pid"
     for _ in {1..100}; do [[ ! -S $CSI_PROXY_SOCKET_DIR/csi-proxy-admin.sock ]] || exit 0; sleep 0.1; done
     exit 1 ;;
   "csi-proxy-service.exe uninstall")

@@ -38,7 +38,7 @@ esac
   $env:BOX, $env:COMPLETION = "$drive/Program Files/csi-proxy", "$drive/completion.ps1"
   Set-Content $env:COMPLETION "Register-ArgumentCompleter -Native -CommandName csi-proxyctl -ScriptBlock { param(`$word, `$ast, `$cursor) @{ resc = 'rescan'; '--ti' = '--timeout'; '--output=wi' = '--output=wide' }[`$word] }"
 }
-AfterAll { Remove-Item -Recurse -Force $drive }
+AfterAll { Remove-Drive }
 
 Describe "run.ps1 -Part <part>" -ForEach @(
   @{ part = "service"; parts = "install", "upgrade", "rollback (no program)", "rollback (cmd.exe)", "rights", "crash", "completion", "uninstall", "take-over"; bad = @() }

@@ -51,6 +51,12 @@ function global:Set-Seam([string]$Function, [string]$Parameters, [scriptblock]$A
   Set-Alias -Scope Global $Function "$Function-StandIn"
 }
 
+# Removes the drive and all stand-ins, so that another file's tests find none.
+function global:Remove-Drive {
+  Microsoft.PowerShell.Management\Remove-Item -Recurse -Force $drive
+  foreach ($name in @($answers.Keys) + "Test-Path", "New-Item", "Set-Content", "Get-ChildItem", "Copy-Item", "Set-ItemProperty") { Microsoft.PowerShell.Management\Remove-Item "function:$name", "alias:$($name -replace '-StandIn')" -ErrorAction SilentlyContinue }
+}
+
 # PowerShell on Linux joins paths of a drive by `/`.
 function global:Join-Path([string]$Path, [string]$ChildPath) {
   if ($Path -match "^[A-Z]:") { return $Path.TrimEnd("\") + "\" + $ChildPath }
