@@ -5,11 +5,12 @@ BeforeDiscovery { $faulty = @(
     @{ node = "a mute disk"; edit = { $true }; more = "disk { number: 3 size_bytes: 1073741824 page83_error { code: 21 } serial_number: `"MUTE`" }"; bad = @(); skipped = @(); words = "disk-does-not-answer" }) }
 BeforeAll {
   . "$PSScriptRoot/node.ps1"
-  $healthy = Microsoft.PowerShell.Management\Get-Content "$PSScriptRoot/node.textproto"
+  $healthy = Get-Content "$PSScriptRoot/node.textproto"
   $scripts = "$checkout/service_installer/windows"
-  $listed = [regex]::Matches(((Microsoft.PowerShell.Management\Get-Content -Raw "$scripts/node-check.ps1") -replace '(?s)^.*\$files = |\n}.*$'), '"([^"]+)"') | ForEach-Object { $_.Groups[1].Value }
+  $listed = [regex]::Matches(((Get-Content -Raw "$scripts/node-check.ps1") -replace '(?s)^.*\$files = |\n}.*$'), '"([^"]+)"') | ForEach-Object { $_.Groups[1].Value }
   # Checks a node from the release's folder. Returns the report with its text, what the script printed, and the exit code.
   function Invoke-Check([hashtable]$With = @{}, [string[]]$Scenario = $healthy, [scriptblock]$First = { }) {
+    . "$PSScriptRoot/node.ps1"
     New-Node ($Scenario -join "`n")
     . $First
     Push-Location $release
@@ -67,8 +68,6 @@ Describe "a service that ends" {
       Set-StandIn "Start-Sleep" "Seconds Milliseconds" { if (-not (Test-Running (Get-ServicePid))) { Start-Service "csi-proxy-node-check" } }
       Set-StandIn "Remove-LocalUser" "In<" { throw "no such user" }
     }
-    Set-StandIn "Start-Sleep" "Seconds Milliseconds"
-    Set-Seam "Open-Pipe" "Server Name Milliseconds" { param($p) if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }
     ($report.text -split "\n")[0] | Should -Be "# CSI Proxy on a node: the service's process ended during the part remote-client"
     ($report.parts | Where-Object { $_.name -eq "remote-client" }).detail | Should -Match "^the service's process \d+ ended during this part, and process \d+ serves now; the end of its log: .*csi-proxy"
     Get-Parts $report "OK|SKIPPED" | Should -Be "remote-client FAILED", "clean-up ERROR"
@@ -127,7 +126,6 @@ Describe "the script itself" {
     $report.said | Should -Match $(if ($_ -eq "a pipe") { "another release" } else { "program 'C:\\etc\\go\\csi-proxy.exe'" })
     Get-Left | Should -BeNullOrEmpty
     $calls -match "New-|Start-|Mount-" | Should -BeNullOrEmpty
-    . "$PSScriptRoot/node.ps1"
   }
   It "does not begin without its programs, or where an earlier run has left something" {
     (Invoke-Check @{ Directory = "C:\none" }).code | Should -Be 2
@@ -160,9 +158,9 @@ Describe "the script itself" {
     Remove-Item alias:Get-ServiceValue
   }
   It "has a part, or a step, for each doubt, and judges none by the whole selftest" {
-    $known = @($listed) + @([regex]::Matches((Microsoft.PowerShell.Management\Get-Content -Raw "$checkout/client/ctl/selftest/steps.cc"), '\{"([a-z-]+)",') | ForEach-Object { "selftest/$($_.Groups[1].Value)" })
-    $known += [regex]::Matches((Microsoft.PowerShell.Management\Get-Content -Raw "$checkout/integration/windows/run.ps1"), '"([a-z-]+)"') | ForEach-Object { "windows/$($_.Groups[1].Value)" }
-    $rows = @(Microsoft.PowerShell.Management\Get-Content "$checkout/server/host/doubts.md" | Where-Object { $_ -match "^\| \d" })
+    $known = @($listed) + @([regex]::Matches((Get-Content -Raw "$checkout/client/ctl/selftest/steps.cc"), '\{"([a-z-]+)",') | ForEach-Object { "selftest/$($_.Groups[1].Value)" })
+    $known += [regex]::Matches((Get-Content -Raw "$checkout/integration/windows/run.ps1"), '"([a-z-]+)"') | ForEach-Object { "windows/$($_.Groups[1].Value)" }
+    $rows = @(Get-Content "$checkout/server/host/doubts.md" | Where-Object { $_ -match "^\| \d" })
     $rows.Count | Should -BeGreaterThan 80
     foreach ($row in $rows) { [regex]::Matches(($row -split "\|")[5], '`([^`]+)`') | ForEach-Object { $_.Groups[1].Value } | Where-Object { $known -notcontains $_ -or $_ -eq "selftest" } | Should -BeNullOrEmpty -Because $row }
   }

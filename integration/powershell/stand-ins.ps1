@@ -7,12 +7,14 @@ $global:calls = New-Object System.Collections.ArrayList
 
 # Makes an empty drive C:. Programs of Windows are on PATH. Returns the folder that is the drive.
 function global:New-Drive {
+  if (Test-Path variable:global:drive) { Microsoft.PowerShell.Management\Remove-Item -Recurse -Force $drive -ErrorAction SilentlyContinue }
   $global:drive = (New-Item -ItemType Directory -Path (Join-Path ([IO.Path]::GetTempPath()) "csi proxy $([Guid]::NewGuid())")).FullName
   Remove-PSDrive -Name C -Scope Global -ErrorAction SilentlyContinue
   New-PSDrive -Name C -PSProvider FileSystem -Root $drive -Scope Global | Out-Null
   foreach ($folder in "Windows/System32", "Windows/Temp", "Program Files", "ProgramData", "Users/Müller") { New-Item -ItemType Directory -Path "$drive/$folder" | Out-Null }
   $env:SystemRoot, $env:SystemDrive, $env:ProgramFiles, $env:ProgramData = "C:\Windows", "C:", "C:\Program Files", "C:\ProgramData"
   $env:COMPUTERNAME, $env:USERNAME, $env:USERDOMAIN, $env:USERDNSDOMAIN = "WINNODE", "Administrator", "WINNODE", "corp.example.net"
+  $global:calls.Clear()
   $env:WORDS, $env:FAIL_AT, $env:ANSWER = "$drive/words", "", ""
   $global:path = if (Test-Path variable:global:path) { $global:path } else { $env:PATH }
   $env:PATH = "$drive/Windows/System32:$global:path"

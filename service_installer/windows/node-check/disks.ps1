@@ -122,7 +122,7 @@ foreach ($form in @("mbr", 512, 512, "NTFS"), @("refs", 8192, 512, "ReFS"), @("s
     if ($form[0] -eq "mbr") { Initialize-Disk -Number $number -PartitionStyle MBR }
     Get-Answer "disk", "partition-disk", "--disk-number=$number" | Out-Null
     $volume = Get-VolumeOf $number
-    Get-Answer "storage", "format-volume", "--volume-id=$volume", "--file-system=$($form[3])" | Out-Null
+    Get-Answer "storage", "format-volume", "--volume-id=$volume", "--file-system=$($form[3])", "--label=node-check" | Out-Null
     if ($form[3] -eq "NTFS") { Get-Answer "volume", "resize-volume", "--volume-id=$volume", "--size-bytes=0" | Out-Null }
     $health = Get-Answer "storage", "get-volume-health", "--volume-id=$volume"
     Invoke-Stage $number $form[0] | Out-Null

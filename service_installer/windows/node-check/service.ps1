@@ -75,7 +75,7 @@ Test-Part "fallbacks" "the service counts the fallbacks that it took because Win
   (@($told.fallbacks) | ForEach-Object { "$($_.fallback) $($_.times)" }) -join ", "
 }
 
-# The next two parts come after the part `fallbacks`, because each makes the service use a fallback.
+# This part comes after the part `fallbacks`, because it makes the service use one.
 Test-Part "offline-open-file" "a volume is unstaged while a file on it is open, and its disk stays online" {
   Assert-Passed "stages"
   $number = New-Image "open"
