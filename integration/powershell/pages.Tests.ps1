@@ -18,10 +18,7 @@ BeforeAll {
   Add-Program "$drive/release/bin" "csi-proxy-service", "csi-proxyctl"
   $env:PATH = "$drive/release/bin:$env:PATH"
   # Runs a line in the folder with the programs, as if it were pasted. Returns the words of the programs.
-  function Invoke-Line([string]$Line) {
-    Push-Location "$drive/release/bin"
-    try { Get-Words ([scriptblock]::Create($Line)) } finally { Pop-Location }
-  }
+  function Invoke-Line([string]$Line) { Push-Location "$drive/release/bin"; try { Get-Words ([scriptblock]::Create($Line)) } finally { Pop-Location } }
 }
 AfterAll { Remove-Drive }
 

@@ -17,9 +17,7 @@
 param(
   [Parameter(Mandatory = $true)]
   [ValidateSet("node-check", "service", "tests", "container", "drivers", "upstream", "bench")][string]$Part,
-  [string]$Packed = "packed",
-  [string]$Report = "report",
-  [string]$Only = "."
+  [string]$Packed = "packed", [string]$Report = "report", [string]$Only = "."
 )
 Set-StrictMode -Version 2.0
 $ErrorActionPreference = "Stop"
@@ -30,11 +28,8 @@ $scripts = (Resolve-Path (Join-Path $PSScriptRoot "..\..\service_installer\windo
 Get-Administrator | Out-Null
 $from = Get-NetPath $Packed
 $programs = Join-Path $from "programs"
-$ctl = Join-Path $programs "csi-proxyctl.exe"
-$proxy = Join-Path $programs "csi-proxy.exe"
-$hostile = Join-Path $programs "hostile.exe"
-$goClient = Join-Path $from "bench\load.exe"
-$goRelease = Join-Path $from "bench\csi-proxy-go.exe"
+$ctl, $proxy, $hostile = "csi-proxyctl.exe", "csi-proxy.exe", "hostile.exe" | ForEach-Object { Join-Path $programs $_ }
+$goClient, $goRelease = "load.exe", "csi-proxy-go.exe" | ForEach-Object { Join-Path $from "bench\$_" }
 # Shows details, because the machine is discarded after the run.
 $showDetails = $true
 $windows = Get-CimInstance Win32_OperatingSystem
@@ -80,8 +75,7 @@ function Test-Service {
   $next = Join-Path $installed "next.exe"
   $installedProgram = Join-Path $installed "csi-proxy.exe"
   Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
-  Test-Part "upgrade" "an upgrade serves" {
-    Assert-Passed "install"
+  Test-Part "upgrade" "an upgrade serves" -Needs "install" {
     # The program with another byte at its end, which Windows ignores.
     [System.IO.File]::WriteAllBytes((Get-NetPath $next), [System.IO.File]::ReadAllBytes((Get-NetPath $installedProgram)) + [byte]1)
     $size = (Get-Item $next).Length
@@ -90,8 +84,7 @@ function Test-Service {
     Assert-Answering
   }
   foreach ($broken in @("no program", "cmd.exe")) {
-    Test-Part "rollback ($broken)" "an upgrade to what does not serve brings the old program back" {
-      Assert-Passed "install"
+    Test-Part "rollback ($broken)" "an upgrade to what does not serve brings the old program back" -Needs "install" {
       Set-Content -Path $next -Value $broken
       if ($broken -ne "no program") { Copy-Item (Join-Path $env:SystemRoot "System32\$broken") $next -Force }
       $before = (Get-FileHash $installedProgram).Hash
@@ -101,12 +94,10 @@ function Test-Service {
       Assert-Answering
     }
   }
-  Test-Part "rights" "an administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER" {
-    Assert-Passed "install"
+  Test-Part "rights" "an administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER" -Needs "install" {
     Invoke-Logged "rights" $hostile "-rights=filesystem-v1"
   }
-  Test-Part "crash" "the service manager starts the service again after a crash, while clients that never close it have a pipe open" {
-    Assert-Passed "install"
+  Test-Part "crash" "the service manager starts the service again after a crash, while clients that never close it have a pipe open" -Needs "install" {
     $clients = foreach ($i in 1..10) { Open-Abandoned }
     Stop-Process -Force -Id (Get-CimInstance Win32_Service -Filter "Name = 'csi-proxy'").ProcessId
     $until = (Get-Date).AddSeconds(60)
@@ -121,13 +112,11 @@ function Test-Service {
       Assert-That ($offered.Count -eq 1 -and $offered[0] -eq $pair[1]) "'$($pair[0])' is completed to '$($offered -join ' ')'"
     }
   }
-  Test-Part "uninstall" "nothing of the service stays" {
-    Assert-Passed "install"
+  Test-Part "uninstall" "nothing of the service stays" -Needs "install" {
     Invoke-Logged "service" $service "uninstall"
     Assert-That ($null -eq (Get-Service "csi-proxy" -ErrorAction SilentlyContinue)) "the service is still there"
   }
-  Test-Part "take-over" "the service of the Go release serves, and is then replaced under its own name" {
-    Assert-Passed "uninstall"
+  Test-Part "take-over" "the service of the Go release serves, and is then replaced under its own name" -Needs "uninstall" {
     Copy-Item $goRelease (Join-Path $installed "csi-proxy-go.exe")
     $line = "`"$installed\csi-proxy-go.exe`" -windows-service -logtostderr=false -log_file=$serviceLogs\csi-proxy.log"
     New-Service -Name "csiproxy" -BinaryPathName $line | Out-Null
@@ -168,16 +157,11 @@ function Test-Natively {
     if ($test.name -notmatch $Only) { continue }
     Test-Part $test.name "passes without Wine" {
       if ($test.left_out -ne "") { Skip-Part $test.left_out }
-      foreach ($pair in $test.environment) {
-        $name, $value = $pair -split "=", 2
-        Set-Item "Env:$name" $value
-      }
+      foreach ($pair in $test.environment) { $name, $value = $pair -split "=", 2; Set-Item "Env:$name" $value }
       try {
         $said = Invoke-Logged $test.name "C:$($test.command[0].Replace('/', '\'))" @($test.command | Select-Object -Skip 1) $test.timeout
         @($said -split "`n" | Select-String "^\[  PASSED  \]|^\[  SKIPPED \]" | ForEach-Object { $_.Line.Trim() }) -join ", "
-      } finally {
-        foreach ($pair in $test.environment) { Remove-Item "Env:$(($pair -split '=', 2)[0])" }
-      }
+      } finally { foreach ($pair in $test.environment) { Remove-Item "Env:$(($pair -split '=', 2)[0])" } }
     }
   }
 }
@@ -218,8 +202,7 @@ function Test-Container {
     "other accounts" = @("ContainerUser", 3) + $look
   }
   foreach ($name in $cases.Keys) {
-    Test-Part $name "what the account may do with the mounted pipe" {
-      Assert-Passed "install", "image"
+    Test-Part $name "what the account may do with the mounted pipe" -Needs "install", "image" {
       $account, $code, $command = $cases[$name]
       Invoke-Inside $account $command -Code $code
       # Fails if the container could create an instance, which would answer instead.
@@ -270,8 +253,7 @@ function Test-Upstream {
   $env:ENABLE_ISCSI_TESTS = "TRUE"
   $env:ETHERNET_NAME = @(Get-NetIPAddress -AddressFamily IPv4 -PrefixOrigin Dhcp)[0].InterfaceAlias
   foreach ($test in "TestFilesystemAPIGroup", "TestDiskAPIGroup", "TestVolumeAPIs", "TestSmbAPIGroup", "TestIscsiAPIGroup", "TestGetBIOSSerialNumber", "TestServiceCommands") {
-    Test-Part $test "upstream's test passes" {
-      Assert-Passed "install"
+    Test-Part $test "upstream's test passes" -Needs "install" {
       $said = Invoke-Logged $test (Join-Path $from "upstream\tests.exe") "-test.v", "-test.run=^$test`$" 1200
       @($said -split "`n" | Where-Object { $_ -match "--- (PASS|SKIP)" } | ForEach-Object { $_.Trim() }) -join "; "
     }

@@ -20,36 +20,31 @@
   Run it by Windows PowerShell as administrator, with the folder node-check beside it. These files go into the folder of the report: REPORT.md,
   under 60 KB, to paste into an issue; report.json, with all facts (client/ctl/report/report.proto); the log of a service that was started
   here. Names, serial numbers, identifiers and addresses are masked in them, unless -NoRedact is given. Look through them all the same.
-.PARAMETER Directory
-  The folder with csi-proxy.exe, csi-proxyctl.exe and csi-proxy-service.exe. By default the first of: the script's folder, the bin folder of
-  the release that contains the script, and %ProgramFiles%\csi-proxy.
-.PARAMETER KubeletPath
-  The working directory of the service. By default the -kubelet-path of the installed service, or C:\var\lib\kubelet without one.
-.PARAMETER Report
-  The folder of the report, which must not exist yet; by default node-check-report in the current folder.
-.PARAMETER DiskNumber
-  A new disk of the cloud, which must be raw and read as zero. It is staged and unstaged, and raw again at the end.
-.PARAMETER Note
-  Text about the node for the report, such as the cloud and the machine's type. The report has the Windows build anyway.
-.PARAMETER NoRedact
-  Masks nothing.
-.PARAMETER KubeletMounted
-  Says that this runs in a HostProcess container into which the kubelet's directory is mounted.
-.PARAMETER Print
-  Prints REPORT.md and report.json at the end, as `kubectl logs` then shows them.
 #>
 #Requires -Version 5.1
 [CmdletBinding()]
 param(
-  [string]$Directory = "", [string]$KubeletPath = "", [string]$Report = "node-check-report",
-  [int]$DiskNumber = -1, [string]$Note = "", [switch]$NoRedact, [switch]$KubeletMounted, [switch]$Print
+  # The folder with csi-proxy.exe, csi-proxyctl.exe and csi-proxy-service.exe. By default the first of: the script's folder, the bin folder of
+  # the release that contains the script, and %ProgramFiles%\csi-proxy.
+  [string]$Directory = "",
+  # The working directory of the service. By default the -kubelet-path of the installed service, or C:\var\lib\kubelet without one.
+  [string]$KubeletPath = "",
+  # The folder of the report, which must not exist yet.
+  [string]$Report = "node-check-report",
+  # A new disk of the cloud, which must be raw and read as zero. It is staged and unstaged, and raw again at the end.
+  [int]$DiskNumber = -1,
+  # Text about the node for the report, such as the cloud and the machine's type. The report has the Windows build anyway.
+  [string]$Note = "",
+  # Masks nothing.
+  [switch]$NoRedact,
+  # Says that this runs in a HostProcess container into which the kubelet's directory is mounted.
+  [switch]$KubeletMounted,
+  # Prints REPORT.md and report.json at the end, as `kubectl logs` then shows them.
+  [switch]$Print
 )
 Set-StrictMode -Version 2.0
 $ErrorActionPreference = "Stop"
-trap {
-  Write-Host "error: $_"
-  exit 2
-}
+trap { Write-Host "error: $_"; exit 2 }
 
 $library = Join-Path $PSScriptRoot "node-check"
 foreach ($file in "harness", "node", "proxy") { . (Join-Path $library "$file.ps1") }
@@ -59,8 +54,7 @@ $places = if ($Directory -ne "") { $Directory, "$Directory\bin" } else { $PSScri
 $found = @($places | Where-Object { (Test-Path "$_\csi-proxyctl.exe") -and (Test-Path "$_\csi-proxy.exe") })
 if ($found.Count -eq 0) { throw "csi-proxyctl.exe and csi-proxy.exe are in none of $($places -join ', '); name their folder with -Directory" }
 $Directory = (Resolve-Path $found[0]).Path
-$ctl = Join-Path $Directory "csi-proxyctl.exe"
-$proxy = Join-Path $Directory "csi-proxy.exe"
+$ctl, $proxy = "csi-proxyctl.exe", "csi-proxy.exe" | ForEach-Object { Join-Path $Directory $_ }
 $list = Join-Path $library "doubts.md"
 # In a checkout doubts.md is below server.
 if (-not (Test-Path $list)) { $list = Join-Path $PSScriptRoot "..\..\server\host\doubts.md" }
@@ -69,16 +63,11 @@ $programs = Join-Path $env:ProgramFiles "csi-proxy-node-check"
 $outside = Join-Path $work "outside"
 $sentinel = Join-Path $outside "inner\sentinel.txt"
 $pipe = "csi-proxy-volume-v1"
-$disk = -1
-$server = "none"
-$selftestFlags = @()
+$disk, $server, $selftestFlags = -1, "none", @()
 # Prints only names and outcomes of parts, because details are masked only when the report is made.
 $showDetails = $false
 $other = Find-OtherRelease
-if ($other -ne "") {
-  Write-Host "$other. Stop and remove it, or take another node: the check has made nothing"
-  exit 4
-}
+if ($other -ne "") { Write-Host "$other. Stop and remove it, or take another node: the check has made nothing"; exit 4 }
 if ($KubeletPath -eq "" -and (Find-ServiceName) -ne "") { $KubeletPath = Get-ServiceFlag (Find-ServiceName) "kubelet-path" }
 if ($KubeletPath -eq "") { $KubeletPath = "C:\var\lib\kubelet" }
 $base = Join-Path $KubeletPath "csi-proxy-node-check"

@@ -1,8 +1,7 @@
 # Part of node-check.ps1 and of integration/windows/run.ps1: runs programs and parts, and collects outcomes and facts.
 # Uses $ctl and $showDetails, and defines $parts, $facts, $gone and $watch.
 
-$parts = New-Object System.Collections.ArrayList
-$facts = New-Object System.Collections.ArrayList
+$parts, $facts = (New-Object System.Collections.ArrayList), (New-Object System.Collections.ArrayList)
 # Why no later part can run; empty as long as they can.
 $gone = ""
 # Is called with the name of each part that has ended; returns why the part FAILED whatever its body found, or nothing.
@@ -12,7 +11,6 @@ $utf8 = New-Object System.Text.UTF8Encoding($false)
 
 # Returns a path as .NET needs it. .NET takes a relative path from the folder of the process, not from PowerShell's.
 function Get-NetPath([string]$Path) { $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Path) }
-
 function Write-Text([string]$Path, [string[]]$Lines) { [System.IO.File]::WriteAllText((Get-NetPath $Path), ($Lines -join "`n") + "`n", $utf8) }
 
 # Returns the account. Throws unless Windows PowerShell runs the script as administrator.
@@ -52,19 +50,13 @@ function Start-Child([string]$Path, [string[]]$Arguments) {
   $info.CreateNoWindow = $true
   $info.RedirectStandardOutput = $true
   $info.RedirectStandardError = $true
-  if (-not $named) {
-    $info.StandardOutputEncoding = $utf8
-    $info.StandardErrorEncoding = $utf8
-  }
+  if (-not $named) { $info.StandardOutputEncoding = $utf8; $info.StandardErrorEncoding = $utf8 }
   $child = [System.Diagnostics.Process]::Start($info)
   [pscustomobject]@{ Process = $child; Out = $child.StandardOutput.ReadToEndAsync(); Err = $child.StandardError.ReadToEndAsync() }
 }
 
 function Wait-Child($Child, [int]$Seconds = 600) {
-  if (-not $Child.Process.WaitForExit($Seconds * 1000)) {
-    $Child.Process.Kill()
-    throw "$($Child.Process.StartInfo.FileName) did not end within $Seconds s"
-  }
+  if (-not $Child.Process.WaitForExit($Seconds * 1000)) { $Child.Process.Kill(); throw "$($Child.Process.StartInfo.FileName) did not end within $Seconds s" }
   $Child.Process.WaitForExit()
   [pscustomobject]@{ Code = $Child.Process.ExitCode; Out = $Child.Out.Result; Err = $Child.Err.Result }
 }
@@ -101,9 +93,7 @@ function Assert-Refused([string]$Code, [string[]]$Arguments) {
 # Ends a part with FAILED or SKIPPED. Everything else that is thrown ends it with ERROR, which says nothing about Windows: a
 # missing command, a bug in the script, an absent service.
 function Exit-Part([string]$Result, [string]$Detail) { throw [pscustomobject]@{ outcome = $Result; detail = $Detail } }
-
 function Assert-That([bool]$Condition, [string]$Otherwise) { if (-not $Condition) { Exit-Part "FAILED" $Otherwise } }
-
 function Skip-Part([string]$Reason) { Exit-Part "SKIPPED" $Reason }
 
 function Get-ErrorText($Thrown) {
@@ -115,28 +105,23 @@ function Add-Part([string]$Name, [string]$Shows, [string]$Result, [string]$Detai
   $parts.Insert($At, [pscustomobject]@{ name = $Name; shows = $Shows; result = $Result; milliseconds = $Milliseconds; detail = $Detail })
 }
 
-# Runs one part. The body returns the part's detail.
-function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
+# Runs one part, if the parts that it needs have passed. The body returns the part's detail.
+function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body, [string[]]$Needs = @()) {
   Write-Host -NoNewline "$Name ... "
   $start = Get-Date
   $result = "OK"
   try {
+    Assert-Passed $Needs
     $detail = (@(& $Body) | Out-String -Width 4096).Trim()
   } catch {
     $thrown = $_.TargetObject
     if ($null -ne $thrown -and $null -ne $thrown.PSObject.Properties["outcome"]) {
       $result = $thrown.outcome
       $detail = $thrown.detail
-    } else {
-      $result = "ERROR"
-      $detail = Get-ErrorText $_
-    }
+    } else { $result = "ERROR"; $detail = Get-ErrorText $_ }
   }
   try { $seen = & $watch $Name } catch { $seen = Get-ErrorText $_ }
-  if ($seen) {
-    $detail = "$seen; the part itself ended with $result $detail"
-    $result = "FAILED"
-  }
+  if ($seen) { $detail = "$seen; the part itself ended with $result $detail"; $result = "FAILED" }
   if ($showDetails) { Write-Host "$result $detail" } else { Write-Host $result }
   Add-Part $Name $Shows $result $detail ([int]((Get-Date) - $start).TotalMilliseconds)
 }
@@ -150,12 +135,10 @@ function Add-Unreached([string[]]$Names) {
   foreach ($name in $Names) { if ($ran -notcontains $name) { Add-Part $name "" "NOT REACHED" "the script ended before this part" } }
 }
 
-# Skips the part unless all of these parts have passed, and if the service has ended for good.
+# Skips the part unless all of these parts have passed, and if it needs any although the service has ended for good.
 function Assert-Passed([string[]]$Names) {
-  if ($gone -ne "") { Skip-Part $gone }
-  foreach ($name in $Names) {
-    if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" }
-  }
+  if ($gone -ne "" -and $Names.Count -gt 0) { Skip-Part $gone }
+  foreach ($name in $Names) { if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" } }
 }
 
 function Add-Fact([string]$Name, [scriptblock]$Body) {

@@ -18,9 +18,7 @@ function New-Image([string]$Name, [int]$Megabytes = 512, [int]$Sector = 512) {
   [void]$images.Add($path)
   if ($Sector -eq 512) {
     Invoke-DiskPart "create vdisk file=`"$path`" maximum=$Megabytes type=expandable"
-  } else {
-    New-VHD -Path $path -SizeBytes ($Megabytes * 1mb) -Dynamic -LogicalSectorSizeBytes $Sector -PhysicalSectorSizeBytes $Sector | Out-Null
-  }
+  } else { New-VHD -Path $path -SizeBytes ($Megabytes * 1mb) -Dynamic -LogicalSectorSizeBytes $Sector -PhysicalSectorSizeBytes $Sector | Out-Null }
   Mount-Image $path
 }
 
@@ -34,17 +32,8 @@ function Mount-Image([string]$Path) {
   throw "$Path does not appear as a disk"
 }
 
-function Dismount-Image([string]$Path) {
-  if ((Test-Path $Path) -and (Get-DiskImage -ImagePath $Path).Attached) { Dismount-DiskImage -ImagePath $Path | Out-Null }
-}
-
-function Remove-Images {
-  foreach ($path in $images) {
-    Dismount-Image $path
-    Remove-Item -Path $path -Force -ErrorAction SilentlyContinue
-  }
-}
-
+function Dismount-Image([string]$Path) { if ((Test-Path $Path) -and (Get-DiskImage -ImagePath $Path).Attached) { Dismount-DiskImage -ImagePath $Path | Out-Null } }
+function Remove-Images { foreach ($path in $images) { Dismount-Image $path; Remove-Item -Path $path -Force -ErrorAction SilentlyContinue } }
 function Remove-Folders { Remove-Tree $base }
 
 # Returns the names of what the script has made and not removed.
@@ -69,7 +58,6 @@ function Get-VolumeOf([int]$Number) {
 
 # Stages a disk at the directory $Name below $base. Invoke-Unstage undoes it.
 function Invoke-Stage([int]$Number, [string]$Name) { Get-Answer "storage", "stage-volume", "--disk.number=$Number", "--target-path=$base\$Name" }
-
 function Invoke-Unstage([string]$Name) { Get-Answer "storage", "unstage-volume", "--target-path=$base\$Name" }
 
 # Returns the findings of diagnose that have this kind.
@@ -80,7 +68,6 @@ function Find-Findings([string]$Kind) {
 }
 
 function Open-File([string]$Path) { [System.IO.File]::Open((Get-NetPath $Path), "Create", "ReadWrite", "None") }
-
 function Clear-Tree([string]$Path) { foreach ($entry in Get-ChildItem -Force -LiteralPath $Path) { Remove-Tree $entry.FullName } }
 
 # Removes a tree, entry by entry, and no target of a link or mount: Remove-Item of PowerShell 5.1 may follow them, and at a junction
@@ -93,8 +80,5 @@ function Remove-Tree([string]$Path) {
   if ($entry.PSIsContainer) {
     if (-not $isLink) { Clear-Tree $Path }
     [System.IO.Directory]::Delete((Get-NetPath $Path))
-  } else {
-    if (-not $isLink) { $entry.Attributes = "Normal" }
-    [System.IO.File]::Delete((Get-NetPath $Path))
-  }
+  } else { if (-not $isLink) { $entry.Attributes = "Normal" }; [System.IO.File]::Delete((Get-NetPath $Path)) }
 }

@@ -2,10 +2,7 @@
 # $KubeletPath, $ctl, $proxy and $pipe, and defines $child, $installed, $begun, $metrics, $watched and $ended.
 
 # What Start-Proxy did: $child runs in console mode, $installed is our own service, $begun an existing service that was stopped.
-$child = $null
-$installed = $false
-$begun = ""
-$metrics = ""
+$child, $installed, $begun, $metrics = $null, $false, "", ""
 # The id of the process under test; 0 before the part `answers`, and when the process has ended for good.
 $watched = 0
 # The parts during which a process under test ended.
@@ -28,7 +25,6 @@ function Get-ServiceFlag([string]$Name, [string]$Flag) {
 }
 
 function Test-Pipe([string]$Name) { @([System.IO.Directory]::GetFiles("\\.\pipe\", $Name)).Count -gt 0 }
-
 function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
 
 # --- Which program it is ---
@@ -123,10 +119,7 @@ function Watch-Proxy([string]$Part) {
 # Ends or uninstalls what Start-Proxy started or installed, copies the log to $work, and stops $begun again.
 function Restore-Services {
   $script:watched = 0
-  if ($null -ne $child -and -not $child.Process.HasExited) {
-    $child.Process.Kill()
-    $child.Process.WaitForExit()
-  }
+  if ($null -ne $child -and -not $child.Process.HasExited) { $child.Process.Kill(); $child.Process.WaitForExit() }
   if ($installed) { Invoke-Checked (Join-Path $Directory "csi-proxy-service.exe") "uninstall", "--name=$ownName" | Out-Null }
   if (Test-Path "$programs\logs\*.log") { Copy-Item "$programs\logs\*.log" $work }
   Remove-Tree $programs

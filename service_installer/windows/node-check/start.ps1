@@ -14,9 +14,7 @@ Test-Part "disk-image" "a virtual disk is attached" {
   if ((Get-CimDisk $disk).PartitionStyle -ne 0) { throw "disk $disk is not raw" }
   "disk $disk"
 }
-
-Test-Part "stages" "a virtual disk is staged and unstaged" {
-  Assert-Passed "answers"
+Test-Part "stages" "a virtual disk is staged and unstaged" -Needs "answers" {
   $staged = Invoke-Stage (New-Image "stages") "stages"
   "staged by $($staged.steps -join ' '); unstaged by $((Invoke-Unstage "stages").steps -join ' ')"
 }
