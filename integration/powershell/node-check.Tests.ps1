@@ -110,7 +110,7 @@ Describe "the script itself" {
     @($report.parts | Select-Object -First 2 | ForEach-Object { "$($_.name) $($_.result)" }) | Should -Be "run ERROR", "run ERROR"
     "$($report.parts[0].detail) $($report.parts[1].detail)" | Should -Match "unset.*network.ps1"
     @($report.parts | Where-Object { $_.result -eq "NOT REACHED" }).Count | Should -Be 30
-    ($report.parts | Where-Object { $_.name -eq "mount-seen" }).result | Should -Be "OK"
+    ($report.parts | Where-Object { $_.name -eq "mount-seen" }).result | Should -Be "OK" -Because $report.text
     $report.summary | Should -Match "30 not reached"
     $report.code | Should -Be 3
   }

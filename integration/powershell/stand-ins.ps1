@@ -1,11 +1,10 @@
 # Stands for Windows: its drive C:, its commands, and programs that write down their words. A test file dot-sources it in BeforeAll.
 $ErrorActionPreference = "Stop"
 $global:checkout = (Resolve-Path "$PSScriptRoot/../..").Path
-$global:answers = @{}
-# The calls of commands, each as its name and parameters.
-$global:calls = New-Object System.Collections.ArrayList
+# The answers by command, and the calls, each as a name and parameters.
+$global:answers, $global:calls = @{}, (New-Object System.Collections.ArrayList)
 
-# Makes an empty drive C:. Programs of Windows are on PATH. Returns the folder that is the drive.
+# Makes an empty drive C:, whose folder is $drive. Programs of Windows are on PATH.
 function global:New-Drive {
   if (Test-Path variable:global:drive) { Microsoft.PowerShell.Management\Remove-Item -Recurse -Force $drive -ErrorAction SilentlyContinue }
   $global:drive = (New-Item -ItemType Directory -Path (Join-Path ([IO.Path]::GetTempPath()) "csi proxy $([Guid]::NewGuid())")).FullName
@@ -21,12 +20,12 @@ function global:New-Drive {
   Add-Program "$drive/Windows/System32" "icacls.exe", "sc.exe", "tar.exe", "docker.exe", "cmd.exe", "mountvol.exe", "diskpart.exe"
 }
 
-function global:Add-Program([string]$Folder, [string[]]$Names) {
+function global:Add-Program([string]$Folder, [string[]]$Names, [string]$Of = "program.sh") {
   New-Item -ItemType Directory -Force -Path $Folder | Out-Null
-  foreach ($name in $Names) { Copy-Item "$checkout/integration/powershell/program.sh" "$Folder/$name" }
+  foreach ($name in $Names) { Microsoft.PowerShell.Management\Copy-Item "$checkout/integration/powershell/$Of" "$Folder/$name" }
 }
 
-# Runs a script or block. Returns the words that the programs got meanwhile, a line a call, and what was thrown as the last.
+# Returns the words that the programs got during the block, a line a call, and what was thrown as the last.
 function global:Get-Words([scriptblock]$Body) {
   Set-Content $env:WORDS $null
   $global:calls.Clear()
@@ -48,10 +47,7 @@ function global:Set-StandIn([string]$Command, [string]$Parameters, [scriptblock]
 }
 
 # Stands for a function of a script: a command's alias goes before the function.
-function global:Set-Seam([string]$Function, [string]$Parameters, [scriptblock]$Answer = { }) {
-  Set-StandIn "$Function-StandIn" $Parameters $Answer
-  Set-Alias -Scope Global $Function "$Function-StandIn"
-}
+function global:Set-Seam([string]$Function, [string]$Parameters, [scriptblock]$Answer = { }) { Set-StandIn "$Function-StandIn" $Parameters $Answer; Set-Alias -Scope Global $Function "$Function-StandIn" }
 
 # Removes the drive and all stand-ins, so that another file's tests find none.
 function global:Remove-Drive {
@@ -60,7 +56,4 @@ function global:Remove-Drive {
 }
 
 # PowerShell on Linux joins paths of a drive by `/`.
-function global:Join-Path([string]$Path, [string]$ChildPath) {
-  if ($Path -match "^[A-Z]:") { return $Path.TrimEnd("\") + "\" + $ChildPath }
-  Microsoft.PowerShell.Management\Join-Path $Path ($ChildPath -replace "\\", "/")
-}
+function global:Join-Path([string]$Path, [string]$ChildPath) { if ($Path -match "^[A-Z]:") { $Path.TrimEnd("\") + "\" + $ChildPath } else { Microsoft.PowerShell.Management\Join-Path $Path ($ChildPath -replace "\\", "/") } }
