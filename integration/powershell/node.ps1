@@ -1,18 +1,13 @@
 # Stands for a node's commands, over the simulated node that the programs of node.sh serve, and for the seams of node-check.
 . "$PSScriptRoot/stand-ins.ps1"
-
 # Makes a drive with a release, and the node of a scenario.
 function global:New-Node([string]$Scenario) {
   # The virtual disks by their path, with a number while the disk is attached; the services; the users, shares and targets.
-  $global:images, $global:services, $global:others = @{}, @{ MSiSCSI = "Stopped"; LanmanServer = "Running"; defragsvc = "Running"; EventLog = "Running" }, @{}
-  New-Drive
-  $global:release = "$drive/a release 2.0"
-  Add-Program "$release/bin" "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe", "hostile.exe" "node.sh"
-  Add-Program "$drive/Windows/System32" "diskpart.exe", "mountvol.exe", "icacls.exe" "node.sh"
-  New-Item -ItemType Directory -Path "$release/share/csi-proxy", "$drive/pipes", "$drive/var/lib/kubelet" | Out-Null
+  $global:images, $global:services, $global:others = @{}, @{ MSiSCSI = "Stopped"; LanmanServer = "Running"; defragsvc = "Running"; EventLog = "Running" }, @{}; New-Drive
+  $global:release = "$drive/a release 2.0"; Add-Program "$release/bin" "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe", "hostile.exe" "node.sh"
+  Add-Program "$drive/Windows/System32" "diskpart.exe", "mountvol.exe", "icacls.exe" "node.sh"; New-Item -ItemType Directory -Path "$release/share/csi-proxy", "$drive/pipes", "$drive/var/lib/kubelet" | Out-Null
   Microsoft.PowerShell.Management\Copy-Item -Recurse "$checkout/service_installer/windows/node-check*" "$release/share/csi-proxy"
-  Copy-Item "$checkout/server/host/doubts.md" "$release/share/csi-proxy/node-check"
-  Set-Content "$drive/node.textproto" $Scenario
+  Copy-Item "$checkout/server/host/doubts.md" "$release/share/csi-proxy/node-check"; Set-Content "$drive/node.textproto" $Scenario
   $env:BUILD, $env:SCENARIO, $env:DRIVE, $env:CSI_PROXY_SOCKET_DIR = $(if ($env:CSI_PROXY_BUILD) { $env:CSI_PROXY_BUILD } else { "$checkout/build/release" }), "$drive/node.textproto", $drive, "$drive/pipes"
 }
 function global:Get-ServicePid { if (Microsoft.PowerShell.Management\Test-Path "$drive/service.pid") { [int](Get-Content "$drive/service.pid") } else { 0 } }
@@ -26,9 +21,7 @@ function global:Get-State { (Invoke-Real sim dump-state --output=json | ConvertF
 function global:Get-Each($Objects, [string]$Name) { foreach ($object in $Objects) { if ($object.PSObject.Properties[$Name]) { $object.$Name } } }
 function global:Get-SimDisks { $node = Get-State; Get-Each $node "disk"; Get-Each @(Get-Each @(Get-Each $node "iscsi_portal") "target" | Where-Object { $_.connected }) "disk" }
 function global:Get-SimPartitions { foreach ($disk in Get-SimDisks) { Get-Each $disk "partition" | Add-Member -PassThru DiskNumber $disk.number } }
-
 # --- Files: those that calls of the service see are the simulated node's ---
-
 function global:Test-OnNode([string]$Path) { $Path -match '^C:\\(var\\lib\\kubelet|Windows\\Temp\\csi-proxy-node-check\\outside)' -and (Test-Serving) }
 function global:Get-SimFiles { Get-Each @(Get-Each @(Get-SimPartitions) "volume" | Where-Object { $_.drive_letter -eq "C" }) "file" }
 function global:Test-Path([string]$Path, [string]$LiteralPath, [string]$PathType = "Any") {
@@ -49,15 +42,11 @@ function global:Get-ChildItem([Parameter(Position = 0)][string]$Path, [string]$L
   Get-SimFiles | Where-Object { "C:\$($_.path)".StartsWith("$Path$LiteralPath\") } | ForEach-Object { [pscustomobject]@{ Name = $_.path -replace '^.*\\'; FullName = "C:\$($_.path)" } }
 }
 function global:Copy-Item([Parameter(Position = 0)][string]$Path, [Parameter(Position = 1)][string]$Destination, [switch]$Force) {
-  Microsoft.PowerShell.Management\Copy-Item -Path $Path -Destination $Destination -Force:$Force
-  if ($global:images.ContainsKey($Path)) { $global:images[$Destination] = @{ copy = $Path; number = $null } }
+  Microsoft.PowerShell.Management\Copy-Item -Path $Path -Destination $Destination -Force:$Force; if ($global:images.ContainsKey($Path)) { $global:images[$Destination] = @{ copy = $Path; number = $null } }
 }
-
 # --- Disks ---
-
 function global:New-Cim([hashtable]$Values) {
-  $Values.CimInstanceProperties = @($Values.Keys | Sort-Object | ForEach-Object { [pscustomobject]@{ Name = $_; CimType = $Values[$_].GetType().Name; Value = $Values[$_] } })
-  [pscustomobject]$Values
+  $Values.CimInstanceProperties = @($Values.Keys | Sort-Object | ForEach-Object { [pscustomobject]@{ Name = $_; CimType = $Values[$_].GetType().Name; Value = $Values[$_] } }); [pscustomobject]$Values
 }
 Set-StandIn "Mount-DiskImage" "ImagePath NoDriveLetter!" {
   param($p)
@@ -69,8 +58,7 @@ Set-StandIn "Get-DiskImage" "ImagePath" { param($p) [pscustomobject]@{ Attached 
 Set-StandIn "Dismount-DiskImage" "ImagePath" {
   param($p)
   $image = $global:images[$p.ImagePath]
-  if (Test-Serving) { $image.disk = @(Get-SimDisks | Where-Object { $_.number -eq $image.number })[0]; Invoke-Real sim detach-disk "--disk-number=$($image.number)" | Out-Null }
-  $image.number = $null
+  if (Test-Serving) { $image.disk = @(Get-SimDisks | Where-Object { $_.number -eq $image.number })[0]; Invoke-Real sim detach-disk "--disk-number=$($image.number)" | Out-Null }; $image.number = $null
 }
 Set-StandIn "New-VHD" "Path SizeBytes Dynamic! LogicalSectorSizeBytes PhysicalSectorSizeBytes" { param($p) Set-Content $p.Path "x"; $global:images[$p.Path] = @{ disk = @{ size_bytes = $p.SizeBytes; sector_bytes = $p.LogicalSectorSizeBytes } } }
 Set-StandIn "Set-Disk" "Number IsOffline IsReadOnly" {
@@ -79,19 +67,15 @@ Set-StandIn "Set-Disk" "Number IsOffline IsReadOnly" {
   if ($p.ContainsKey("IsOffline")) { Invoke-Real disk set-disk-state "--disk-number=$($p.Number)" "--is-online=$("$(-not $p.IsOffline)".ToLower())" | Out-Null }
 }
 function global:Set-SimDisk([int]$Number, [string]$Style) {
-  $disk = @(Get-SimDisks | Where-Object { $_.number -eq $Number })[0] | Select-Object -ExcludeProperty partition
-  $disk.style = $Style
-  Invoke-Real sim detach-disk "--disk-number=$Number" | Out-Null
+  $disk = @(Get-SimDisks | Where-Object { $_.number -eq $Number })[0] | Select-Object -ExcludeProperty partition; $disk.style = $Style; Invoke-Real sim detach-disk "--disk-number=$Number" | Out-Null
   Send-Json "sim", "attach-disk" @{ disk = $disk } | Out-Null
 }
-Set-StandIn "Clear-Disk" "Number RemoveData! RemoveOEM!" { param($p) Set-SimDisk $p.Number "RAW" }
-Set-StandIn "Initialize-Disk" "Number PartitionStyle" { param($p) Set-SimDisk $p.Number $p.PartitionStyle }
+Set-StandIn "Clear-Disk" "Number RemoveData! RemoveOEM!" { param($p) Set-SimDisk $p.Number "RAW" }; Set-StandIn "Initialize-Disk" "Number PartitionStyle" { param($p) Set-SimDisk $p.Number $p.PartitionStyle }
 Set-StandIn "Get-Partition" "DiskNumber" { param($p) Get-SimPartitions | Where-Object { $_.DiskNumber -eq $p.DiskNumber } | ForEach-Object { [pscustomobject]@{ GptType = if ($_.type -eq "MICROSOFT_RESERVED") { "{e3c9e316-0b5c-4db8-817d-f92df00215ae}" } } } }
 Set-StandIn "Get-Volume" "" { Get-CimInstance MSFT_Volume }
 Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
   param($p)
-  $node = if ($p.ClassName -match "^MSFT_(i|Smb)|BIOS") { Get-State }
-  $portals = Get-Each $node "iscsi_portal"
+  $node = if ($p.ClassName -match "^MSFT_(i|Smb)|BIOS") { Get-State }; $portals = Get-Each $node "iscsi_portal"
   switch ($p.ClassName) {
     "Win32_OperatingSystem" { [pscustomobject]@{ Caption = "Microsoft Windows Server 2022 Datacenter"; BuildNumber = "20348"; ProductType = 3 } }
     "Win32_BIOS" { [pscustomobject]@{ SerialNumber = $node.bios_serial_number } }
@@ -118,9 +102,7 @@ Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
     default { throw "no class $($p.ClassName)" }
   }
 }
-
 # --- Services, processes, users, shares, targets ---
-
 Set-StandIn "Get-Service" "Name" {
   param($p)
   foreach ($name in $p.Name) {
@@ -133,8 +115,7 @@ Set-StandIn "Start-Service" "Name" { param($p) if ($p.Name -eq "csi-proxy-node-c
 Set-StandIn "Stop-Service" "Name Force!" { param($p) $global:services[$p.Name] = "Stopped" }
 Set-StandIn "Get-Process" "Name Id" {
   param($p)
-  $id = if ($p.ContainsKey("Id")) { $p.Id } else { Get-ServicePid }
-  if ($id -ne $PID -and -not (Test-Running $id)) { return }
+  $id = if ($p.ContainsKey("Id")) { $p.Id } else { Get-ServicePid }; if ($id -ne $PID -and -not (Test-Running $id)) { return }
   $path = if ($p.ContainsKey("Id")) { "$global:release\bin\csi-proxy.exe" } else { "C:\Program Files\csi-proxy-node-check\csi-proxy.exe" }
   [pscustomobject]@{ Id = $id; Path = $path; SessionId = 0; HandleCount = 100; PrivateMemorySize64 = 9mb; Modules = @($path, "C:\Windows\System32\ntdll.dll" | ForEach-Object { [pscustomobject]@{ FileName = $_ } }) }
 }
@@ -155,20 +136,15 @@ Set-StandIn "New-SmbShare" "Name Path FullAccess EncryptData" { param($p) $globa
 Set-StandIn "New-IscsiServerTarget" "TargetName InitiatorIds" { param($p) $global:others["IscsiServerTarget $($p.TargetName)"] = 1; [pscustomobject]@{ TargetIqn = "iqn.1991-05.com.microsoft:winnode-csi-node-check-target" } }
 Set-StandIn "Get-SmbGlobalMapping" "" { Get-CimInstance MSFT_SmbGlobalMapping }
 Set-StandIn "Remove-SmbGlobalMapping" "In< Force!" { param($p) Invoke-Real smb remove-smb-global-mapping "--remote-path=$($p.In.RemotePath)" }
-Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { param($p) Set-Content $p.Path "x" }
-Set-StandIn "Remove-IscsiVirtualDisk" "Path" { param($p) Remove-Item $p.Path }
+Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { param($p) Set-Content $p.Path "x" }; Set-StandIn "Remove-IscsiVirtualDisk" "Path" { param($p) Remove-Item $p.Path }
 Set-StandIn "Resize-IscsiVirtualDisk" "Path SizeBytes" { param($p) Invoke-Real sim grow-disk --disk-number=14 "--size-bytes=$($p.SizeBytes)" | Out-Null }
 # The next three logins are refused (0xEFFF000A).
 Set-StandIn "Set-IscsiServerTarget" "TargetName EnableChap Chap" { Send-Json "sim", "inject-fault" @{ fault = @{ operation = "wmi.Invoke/MSFT_iSCSITarget.Connect"; times = 3; code = "INTERNAL"; error = @{ code = 0xEFFF000Al } } } | Out-Null }
 Set-StandIn "Get-InitiatorPort" "ConnectionType" { [pscustomobject]@{ NodeAddress = "iqn.1991-05.com.microsoft:winnode" } }
 Set-StandIn "Get-NetIPAddress" "AddressFamily" { [pscustomobject]@{ IPAddress = "10.0.0.9"; AddressState = "Preferred" } }
-
 # --- The seams of node-check ---
-
 Set-Seam "Get-Administrator" "" { "WINNODE\Administrator" }
 Set-Seam "Get-RegistryValue" "Key Value" { param($p) @{ ImagePath = '"C:\Program Files\csi-proxy-node-check\csi-proxy.exe"'; ServiceSidType = 1; UBR = 2322; RequiredPrivileges = "SeManageVolumePrivilege", "SeRestorePrivilege"; FailureActions = [byte[]](@(0) * 20 + @(1, 0, 0, 0) * 2) }[$p.Value] }
-Set-Seam "Open-Pipe" "Server Name Milliseconds" { param($p) if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }
-Set-Seam "Test-Pipe" "Name" { Test-Serving }
-Set-Seam "Get-ProgramVersion" "Path" { "CSI Proxy 9.9.9" }
-Set-Seam "Get-Rounds" "" { 5 }
+Set-Seam "Open-Pipe" "Server Name Milliseconds" { param($p) if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }; Set-Seam "Test-Pipe" "Name" { Test-Serving }
+Set-Seam "Get-ProgramVersion" "Path" { "CSI Proxy 9.9.9" }; Set-Seam "Get-Rounds" "" { 5 }
 Set-Seam "Open-File" "Path" { param($p) Set-Content $p.Path "x"; Send-Json "sim", "set-other-opens" @{ other_open = @(@{ path = $p.Path; access = @("READING") }) } | Out-Null; New-Object System.IO.MemoryStream }

@@ -104,9 +104,9 @@ function Watch-Proxy([string]$Part) {
   $was, $script:watched = $watched, 0
   $script:ended += $Part
   $name = Find-ServiceName
-  $log = if ($null -ne $child -or $installed) { "$programs\logs\csi-proxy.log" } elseif ($name -ne "") { Get-ServiceFlag $name "log_file" } else { "" }
-  $tail = if ($log -ne "" -and (Test-Path $log)) { @(Get-Content $log -Tail 5 -Encoding UTF8) -join " | " } else { "it has no log" }
   $mine = $null -ne $child -or $installed
+  $log = if ($mine) { "$programs\logs\csi-proxy.log" } elseif ($name -ne "") { Get-ServiceFlag $name "log_file" } else { "" }
+  $tail = if ($log -ne "" -and (Test-Path $log)) { @(Get-Content $log -Tail 5 -Encoding UTF8) -join " | " } else { "it has no log" }
   $script:child = $null
   for ($i = 0; $i -lt 60 -and -not (Test-Answering); $i++) {
     if ($i -eq 40 -and $mine) { try { Start-Proxy | Out-Null } catch { $tail += " | $($_.Exception.Message)" } }
