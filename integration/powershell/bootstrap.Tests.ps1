@@ -1,7 +1,6 @@
 # The scripts of service_installer/windows/bootstrap: each switch, a second run, and each program failing.
 BeforeDiscovery {
-  $i, $n, $only = "csi-proxy-service.exe", "nssm.exe", "[/inheritance:r] [/grant]"
-  $flags = "[--] [-kubelet-path=C:\var\lib\kubelet] [-logtostderr=false] [-log_file=C:\ProgramData\csi-proxy\logs\csi-proxy.log]"
+  $i, $n, $only = "csi-proxy-service.exe", "nssm.exe", "[/inheritance:r] [/grant]"; $flags = "[--] [-kubelet-path=C:\var\lib\kubelet] [-logtostderr=false] [-log_file=C:\ProgramData\csi-proxy\logs\csi-proxy.log]"
   $set = { param($k) "AppDirectory] [$k", "AppRestartDelay] [5000", "AppStopMethodConsole] [25000", "Description] [CSI Proxy", "Start] [SERVICE_AUTO_START", "AppStdout] [$k\csi-proxy.log", "AppStderr] [$k\csi-proxy.err.log" | ForEach-Object { "$n [set] [csi-proxy] [$_]" } }
   $logs = { param($k) "csi-proxy.log", "csi-proxy.err.log" | ForEach-Object { "icacls.exe [$k\$_] $only [*S-1-5-18:F] [*S-1-5-32-544:F]" } }
   $upgrade = "$i [upgrade] [--name] [csiproxy] [--binary] [AT/csi-proxy.exe]"; $runs = @{ other = 'C:\k\nssm.exe'; none = $null; csiproxy = '"C:\etc\r w\csi-proxy.exe" -windows-service' }
@@ -31,25 +30,20 @@ BeforeAll {
   . "$PSScriptRoot/stand-ins.ps1"
   New-Drive; $at = "$drive/a release/bin"; foreach ($place in @($at, "csi-proxy-service.exe"), @("$drive/k", "nssm.exe"), @("$drive/my dir", "nssm.exe")) { Add-Program $place[0] $place[1] }
   Copy-Item "$checkout/service_installer/windows/bootstrap/*.ps1" $at
-  Set-StandIn "Get-Service" "Name" { param($p) if ($services[$p.Name]) { [pscustomobject]@{ Status = $services[$p.Name] } } elseif ($ErrorActionPreference -eq "Stop") { [pscustomobject]@{ Status = "Stopped" } } }
-  Set-StandIn "New-Service" "Name BinaryPathName StartupType"; Set-StandIn "Start-Service" "Name"
-  Set-StandIn "Get-CimInstance" "ClassName" { foreach ($name in $images.Keys) { [pscustomobject]@{ Name = $name; PathName = $images[$name] } } }
-  Set-StandIn "Get-FileHash" "Path" { param($p) [pscustomobject]@{ Hash = if ($same) { "" } else { $p.Path } } }; Set-StandIn "Get-Acl" "Path" { param($p) [pscustomobject]@{ Sddl = $sddl } }
-  $sddl = "O:BAG:S-1-5-21-1-2-3-513D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
+  Set-StandIn "Get-Service" "Name" { if ($services[$p.Name]) { [pscustomobject]@{ Status = $services[$p.Name] } } elseif ($ErrorActionPreference -eq "Stop") { [pscustomobject]@{ Status = "Stopped" } } }
+  Set-StandIn "New-Service" "Name BinaryPathName StartupType"; Set-StandIn "Start-Service" "Name"; Set-StandIn "Get-CimInstance" "ClassName" { foreach ($name in $images.Keys) { [pscustomobject]@{ Name = $name; PathName = $images[$name] } } }
+  Set-StandIn "Get-FileHash" "Path" { [pscustomobject]@{ Hash = if ($same) { "" } else { $p.Path } } }; Set-StandIn "Get-Acl" "Path" { [pscustomobject]@{ Sddl = $sddl } }; $sddl = "O:BAG:S-1-5-21-1-2-3-513D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
   function Invoke-Script([string]$Run) { Get-Words ([scriptblock]::Create("& '$at/$($Run -replace ' .*')' $($Run -replace '^\S+')")) }
 }
 AfterAll { Remove-Drive }
 Describe "a script of bootstrap" {
   BeforeEach { Remove-Item "$drive/k/*.log", "$drive/my dir/*.log" -ErrorAction SilentlyContinue }; AfterEach { $env:ANSWER, $env:FAIL_AT = "", "" }
   It "gives each program its words: <run> (<answer>)" -ForEach $cases {
-    $services, $images, $env:ANSWER = $(if ($services) { $services } else { @{} }), $(if ($images) { $images } else { @{} }), "$answer"; $said = @(Invoke-Script $run)
-    $said.Count | Should -Be @($words).Count -Because ($said -join "`n")
-    for ($k = 0; $k -lt $said.Count; $k++) { $said[$k] | Should -BeLike ((@($words)[$k] -replace "AT/", "$at/") -replace "([\[\]])", '`$1') }
-    if ($last) { $calls | Select-Object -Last @($last).Count | Should -Be ($last -replace "AT/", "$at/") }
+    $services, $images, $env:ANSWER = $(if ($services) { $services } else { @{} }), $(if ($images) { $images } else { @{} }), "$answer"; $said = @(Invoke-Script $run); $said.Count | Should -Be @($words).Count -Because ($said -join "`n")
+    for ($k = 0; $k -lt $said.Count; $k++) { $said[$k] | Should -BeLike ((@($words)[$k] -replace "AT/", "$at/") -replace "([\[\]])", '`$1') }; if ($last) { $calls | Select-Object -Last @($last).Count | Should -Be ($last -replace "AT/", "$at/") }
   }
   It "keeps safe logs, which nssm has open, and replaces others" {
-    $services = @{ "csi-proxy" = "Running" }; Invoke-Script "aks.ps1" | Should -HaveCount 9; Set-Content "$drive/k/csi-proxy.log" "a line"; Invoke-Script "aks.ps1" | Should -HaveCount 7
-    Get-Content "$drive/k/csi-proxy.log" | Should -Be "a line"
+    $services = @{ "csi-proxy" = "Running" }; Invoke-Script "aks.ps1" | Should -HaveCount 9; Set-Content "$drive/k/csi-proxy.log" "a line"; Invoke-Script "aks.ps1" | Should -HaveCount 7; Get-Content "$drive/k/csi-proxy.log" | Should -Be "a line"
     foreach ($sddl in "O:S-1-5-21-1-2-3-1001G:DUD:PAI(A;;FA;;;SY)(A;;FA;;;BA)", "O:BAG:DUD:PAI(A;;FA;;;SY)(A;;FA;;;BU)", "O:BAG:DUD:AI(A;;FA;;;SY)(A;;FA;;;BA)", "O:BAG:DUD:PAI(A;;FA;;;SY)(A;;FA;;;BA)(A;;FR;;;BU)") {
       Invoke-Script "aks.ps1" | Should -HaveCount 9; Get-Content "$drive/k/csi-proxy.log" | Should -BeNullOrEmpty
     }

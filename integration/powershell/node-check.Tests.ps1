@@ -12,10 +12,8 @@ BeforeAll {
     . "$PSScriptRoot/node.ps1"
     New-Node ($Scenario -join "`n")
     . $First
-    Push-Location $release
-    try { $said = & "$release/share/csi-proxy/node-check.ps1" @With 6>&1 | Out-String -Width 300 } finally { Pop-Location; $code = $LASTEXITCODE; if (Get-ServicePid) { & "$release/bin/csi-proxy-service.exe" uninstall } }
-    if (-not (Test-Path "$release/node-check-report/report.json")) { return [pscustomobject]@{ code = $code; said = $said } }
-    $report = Get-Content -Raw "$release/node-check-report/report.json" | ConvertFrom-Json
+    Push-Location $release; try { $said = & "$release/share/csi-proxy/node-check.ps1" @With 6>&1 | Out-String -Width 300 } finally { Pop-Location; $code = $LASTEXITCODE; if (Get-ServicePid) { & "$release/bin/csi-proxy-service.exe" uninstall } }
+    if (-not (Test-Path "$release/node-check-report/report.json")) { return [pscustomobject]@{ code = $code; said = $said } }; $report = Get-Content -Raw "$release/node-check-report/report.json" | ConvertFrom-Json
     $report | Add-Member -NotePropertyMembers @{ code = $code; said = $said; text = Get-Content -Raw "$release/node-check-report/REPORT.md" } -PassThru
   }
   function Get-Parts($Report, [string]$But) { @($Report.parts | Where-Object { $_.result -notmatch $But } | ForEach-Object { "$($_.name) $($_.result)" }) }
@@ -40,13 +38,11 @@ Describe "a node" {
     Get-Parts $report "OK|SKIPPED" | Should -BeNullOrEmpty -Because $report.text; Get-Parts $report "OK" | Should -Be "fresh-disk SKIPPED", "service-settings SKIPPED", "event-log SKIPPED"
   }
   It "with <node> passes all other parts, and settles no doubt by it" -ForEach $faulty {
-    $report = Invoke-Check @{ DiskNumber = 2 } @(@($healthy | Where-Object $edit) + "$more") { if ($node -match "EventLog") { $services.Remove("EventLog") } }
-    Get-Parts $report "OK|SKIPPED" | Should -Be $bad -Because $report.text
+    $report = Invoke-Check @{ DiskNumber = 2 } @(@($healthy | Where-Object $edit) + "$more") { if ($node -match "EventLog") { $services.Remove("EventLog") } }; Get-Parts $report "OK|SKIPPED" | Should -Be $bad -Because $report.text
     Get-Parts $report "OK" | Should -Be (@(@($listed) + "selftest/bios", "selftest/service" | ForEach-Object { if ($skipped -contains $_) { "$_ SKIPPED" } elseif ("$bad" -eq "$_ FAILED") { "$_ FAILED" } elseif ($_ -match "host-process|mounted") { "$_ SKIPPED" } }) | Where-Object { $_ -notmatch "detach" } | Sort-Object { [array]::IndexOf(@($report.parts | ForEach-Object { $_.name }), ($_ -split " ")[0]) })
     $report.text | Should -Match $words
     foreach ($doubt in $report.doubts) {
-      $before = @($first.doubts | Where-Object { $_.number -eq $doubt.number })[0].settled
-      if ($doubt.settled -ne $before) { $doubt.settled | Should -BeIn "in part", "no" -Because "doubt $($doubt.number): $($doubt.did)" }
+      $before = @($first.doubts | Where-Object { $_.number -eq $doubt.number })[0].settled; if ($doubt.settled -ne $before) { $doubt.settled | Should -BeIn "in part", "no" -Because "doubt $($doubt.number): $($doubt.did)" }
     }
   }
 }
@@ -59,8 +55,7 @@ Describe "a service that ends" {
     }
     ($report.text -split "\n")[0] | Should -Be "# CSI Proxy on a node: the service's process ended during the part remote-client"
     ($report.parts | Where-Object { $_.name -eq "remote-client" }).detail | Should -Match "^the service's process \d+ ended during this part, and process \d+ serves now; the end of its log: .*csi-proxy"
-    Get-Parts $report "OK|SKIPPED" | Should -Be "remote-client FAILED", "clean-up ERROR"; $report.parts[-1].detail | Should -Match "left behind: user csi-node-check; Remove-Shares: no user with <secret-\d>"
-    $report.code | Should -Be 1
+    Get-Parts $report "OK|SKIPPED" | Should -Be "remote-client FAILED", "clean-up ERROR"; $report.parts[-1].detail | Should -Match "left behind: user csi-node-check; Remove-Shares: no user with <secret-\d>"; $report.code | Should -Be 1
   }
   It "is found between any two parts, also when it was started again" {
     . "$PSScriptRoot/node.ps1"

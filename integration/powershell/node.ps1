@@ -45,24 +45,18 @@ function global:Copy-Item([Parameter(Position = 0)][string]$Path, [Parameter(Pos
   Microsoft.PowerShell.Management\Copy-Item -Path $Path -Destination $Destination -Force:$Force; if ($global:images.ContainsKey($Path)) { $global:images[$Destination] = @{ copy = $Path; number = $null } }
 }
 # --- Disks ---
-function global:New-Cim([hashtable]$Values) {
-  $Values.CimInstanceProperties = @($Values.Keys | Sort-Object | ForEach-Object { [pscustomobject]@{ Name = $_; CimType = $Values[$_].GetType().Name; Value = $Values[$_] } }); [pscustomobject]$Values
-}
+function global:New-Cim([hashtable]$Values) { $Values.CimInstanceProperties = @($Values.Keys | Sort-Object | ForEach-Object { [pscustomobject]@{ Name = $_; CimType = $Values[$_].GetType().Name; Value = $Values[$_] } }); [pscustomobject]$Values }
 Set-StandIn "Mount-DiskImage" "ImagePath NoDriveLetter!" {
-  param($p)
   $image = $global:images[$p.ImagePath]
   if ($null -eq $image) { $image = $global:images[$p.ImagePath] = @{ disk = @{ size_bytes = [long](Get-Content -Raw $p.ImagePath); serial_number = "SER$($global:images.Count)"; page83 = "60022480$($global:images.Count)" } } }
   $image.number = [int](Send-Json "sim", "attach-disk" $(if ($image.ContainsKey("copy")) { @{ copy_of = $global:images[$image.copy].number; choose_number = $true } } else { @{ disk = $image.disk; choose_number = $true } })).disk_number
 }
-Set-StandIn "Get-DiskImage" "ImagePath" { param($p) [pscustomobject]@{ Attached = $null -ne $global:images[$p.ImagePath].number; Number = $global:images[$p.ImagePath].number } }
+Set-StandIn "Get-DiskImage" "ImagePath" { [pscustomobject]@{ Attached = $null -ne $global:images[$p.ImagePath].number; Number = $global:images[$p.ImagePath].number } }
 Set-StandIn "Dismount-DiskImage" "ImagePath" {
-  param($p)
-  $image = $global:images[$p.ImagePath]
-  if (Test-Serving) { $image.disk = @(Get-SimDisks | Where-Object { $_.number -eq $image.number })[0]; Invoke-Real sim detach-disk "--disk-number=$($image.number)" | Out-Null }; $image.number = $null
+  $image = $global:images[$p.ImagePath]; if (Test-Serving) { $image.disk = @(Get-SimDisks | Where-Object { $_.number -eq $image.number })[0]; Invoke-Real sim detach-disk "--disk-number=$($image.number)" | Out-Null }; $image.number = $null
 }
-Set-StandIn "New-VHD" "Path SizeBytes Dynamic! LogicalSectorSizeBytes PhysicalSectorSizeBytes" { param($p) Set-Content $p.Path "x"; $global:images[$p.Path] = @{ disk = @{ size_bytes = $p.SizeBytes; sector_bytes = $p.LogicalSectorSizeBytes } } }
+Set-StandIn "New-VHD" "Path SizeBytes Dynamic! LogicalSectorSizeBytes PhysicalSectorSizeBytes" { Set-Content $p.Path "x"; $global:images[$p.Path] = @{ disk = @{ size_bytes = $p.SizeBytes; sector_bytes = $p.LogicalSectorSizeBytes } } }
 Set-StandIn "Set-Disk" "Number IsOffline IsReadOnly" {
-  param($p)
   if ($p.ContainsKey("IsReadOnly")) { Invoke-Real storage set-disk-read-only "--disk-number=$($p.Number)" "--read-only=$("$($p.IsReadOnly)".ToLower())" | Out-Null }
   if ($p.ContainsKey("IsOffline")) { Invoke-Real disk set-disk-state "--disk-number=$($p.Number)" "--is-online=$("$(-not $p.IsOffline)".ToLower())" | Out-Null }
 }
@@ -70,11 +64,10 @@ function global:Set-SimDisk([int]$Number, [string]$Style) {
   $disk = @(Get-SimDisks | Where-Object { $_.number -eq $Number })[0] | Select-Object -ExcludeProperty partition; $disk.style = $Style; Invoke-Real sim detach-disk "--disk-number=$Number" | Out-Null
   Send-Json "sim", "attach-disk" @{ disk = $disk } | Out-Null
 }
-Set-StandIn "Clear-Disk" "Number RemoveData! RemoveOEM!" { param($p) Set-SimDisk $p.Number "RAW" }; Set-StandIn "Initialize-Disk" "Number PartitionStyle" { param($p) Set-SimDisk $p.Number $p.PartitionStyle }
-Set-StandIn "Get-Partition" "DiskNumber" { param($p) Get-SimPartitions | Where-Object { $_.DiskNumber -eq $p.DiskNumber } | ForEach-Object { [pscustomobject]@{ GptType = if ($_.type -eq "MICROSOFT_RESERVED") { "{e3c9e316-0b5c-4db8-817d-f92df00215ae}" } } } }
+Set-StandIn "Clear-Disk" "Number RemoveData! RemoveOEM!" { Set-SimDisk $p.Number "RAW" }; Set-StandIn "Initialize-Disk" "Number PartitionStyle" { Set-SimDisk $p.Number $p.PartitionStyle }
+Set-StandIn "Get-Partition" "DiskNumber" { Get-SimPartitions | Where-Object { $_.DiskNumber -eq $p.DiskNumber } | ForEach-Object { [pscustomobject]@{ GptType = if ($_.type -eq "MICROSOFT_RESERVED") { "{e3c9e316-0b5c-4db8-817d-f92df00215ae}" } } } }
 Set-StandIn "Get-Volume" "" { Get-CimInstance MSFT_Volume }
 Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
-  param($p)
   $node = if ($p.ClassName -match "^MSFT_(i|Smb)|BIOS") { Get-State }; $portals = Get-Each $node "iscsi_portal"
   switch ($p.ClassName) {
     "Win32_OperatingSystem" { [pscustomobject]@{ Caption = "Microsoft Windows Server 2022 Datacenter"; BuildNumber = "20348"; ProductType = 3 } }
@@ -104,17 +97,15 @@ Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
 }
 # --- Services, processes, users, shares, targets ---
 Set-StandIn "Get-Service" "Name" {
-  param($p)
   foreach ($name in $p.Name) {
     if ($name -eq "csi-proxy-node-check" -and (Test-Path "$drive/service")) { [pscustomobject]@{ Name = $name; Status = "Running"; StartType = "Automatic" } }
     elseif ($global:services[$name]) { [pscustomobject]@{ Name = $name; Status = $global:services[$name]; StartType = "Manual" } }
     elseif ($ErrorActionPreference -eq "Stop") { throw "Cannot find any service with service name '$name'." }
   }
 }
-Set-StandIn "Start-Service" "Name" { param($p) if ($p.Name -eq "csi-proxy-node-check") { & "$drive/Program Files/csi-proxy-node-check/csi-proxy-service.exe" start } else { $global:services[$p.Name] = "Running" } }
-Set-StandIn "Stop-Service" "Name Force!" { param($p) $global:services[$p.Name] = "Stopped" }
+Set-StandIn "Start-Service" "Name" { if ($p.Name -eq "csi-proxy-node-check") { & "$drive/Program Files/csi-proxy-node-check/csi-proxy-service.exe" start } else { $global:services[$p.Name] = "Running" } }
+Set-StandIn "Stop-Service" "Name Force!" { $global:services[$p.Name] = "Stopped" }
 Set-StandIn "Get-Process" "Name Id" {
-  param($p)
   $id = if ($p.ContainsKey("Id")) { $p.Id } else { Get-ServicePid }; if ($id -ne $PID -and -not (Test-Running $id)) { return }
   $path = if ($p.ContainsKey("Id")) { "$global:release\bin\csi-proxy.exe" } else { "C:\Program Files\csi-proxy-node-check\csi-proxy.exe" }
   [pscustomobject]@{ Id = $id; Path = $path; SessionId = 0; HandleCount = 100; PrivateMemorySize64 = 9mb; Modules = @($path, "C:\Windows\System32\ntdll.dll" | ForEach-Object { [pscustomobject]@{ FileName = $_ } }) }
@@ -123,28 +114,25 @@ foreach ($none in "Start-Sleep Seconds Milliseconds", "Set-Service Name StartupT
 Set-StandIn "Get-WinEvent" "FilterHashtable MaxEvents" { [pscustomobject]@{ Message = "csi-proxy serves" } }
 # What is made has a name, is found by it, and goes.
 foreach ($thing in "LocalUser", "SmbShare", "IscsiServerTarget") {
-  $key = if ($thing -match "Iscsi") { "TargetName" } else { "Name" }
-  Set-StandIn "Get-$thing" $key ([scriptblock]::Create("param(`$p) if (`$global:others[`"$thing `$(`$p.$key)`"]) { [pscustomobject]@{ Name = `$p.$key } }"))
-  Set-StandIn "Remove-$thing" "$(if ($thing -match "Iscsi") { $key } else { "In<" }) Force!" ([scriptblock]::Create("param(`$p) `$global:others.Remove(`"$thing `$(`$p.$(if ($thing -match "Iscsi") { $key } else { "In.Name" }))`")"))
+  $key = if ($thing -match "Iscsi") { "TargetName" } else { "Name" }; Set-StandIn "Get-$thing" $key ([scriptblock]::Create("if (`$global:others[`"$thing `$(`$p.$key)`"]) { [pscustomobject]@{ Name = `$p.$key } }"))
+  Set-StandIn "Remove-$thing" "$(if ($thing -match "Iscsi") { $key } else { "In<" }) Force!" ([scriptblock]::Create("`$global:others.Remove(`"$thing `$(`$p.$(if ($thing -match "Iscsi") { $key } else { "In.Name" }))`")"))
 }
 Set-StandIn "New-LocalUser" "Name Password AccountNeverExpires! Description" {
-  param($p)
   $global:others["LocalUser $($p.Name)"] = 1
   Invoke-Real sim set-smb-password "--server=$env:COMPUTERNAME" "--user=$env:COMPUTERNAME\$($p.Name)" "--password=$((New-Object PSCredential("x", $p.Password)).GetNetworkCredential().Password)" | Out-Null
 }
-Set-StandIn "New-SmbShare" "Name Path FullAccess EncryptData" { param($p) $global:others["SmbShare $($p.Name)"] = 1; Invoke-Real sim add-share "--server=$env:COMPUTERNAME" "--share=$($p.Name)" }
-Set-StandIn "New-IscsiServerTarget" "TargetName InitiatorIds" { param($p) $global:others["IscsiServerTarget $($p.TargetName)"] = 1; [pscustomobject]@{ TargetIqn = "iqn.1991-05.com.microsoft:winnode-csi-node-check-target" } }
-Set-StandIn "Get-SmbGlobalMapping" "" { Get-CimInstance MSFT_SmbGlobalMapping }
-Set-StandIn "Remove-SmbGlobalMapping" "In< Force!" { param($p) Invoke-Real smb remove-smb-global-mapping "--remote-path=$($p.In.RemotePath)" }
-Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { param($p) Set-Content $p.Path "x" }; Set-StandIn "Remove-IscsiVirtualDisk" "Path" { param($p) Remove-Item $p.Path }
-Set-StandIn "Resize-IscsiVirtualDisk" "Path SizeBytes" { param($p) Invoke-Real sim grow-disk --disk-number=14 "--size-bytes=$($p.SizeBytes)" | Out-Null }
+Set-StandIn "New-SmbShare" "Name Path FullAccess EncryptData" { $global:others["SmbShare $($p.Name)"] = 1; Invoke-Real sim add-share "--server=$env:COMPUTERNAME" "--share=$($p.Name)" }
+Set-StandIn "New-IscsiServerTarget" "TargetName InitiatorIds" { $global:others["IscsiServerTarget $($p.TargetName)"] = 1; [pscustomobject]@{ TargetIqn = "iqn.1991-05.com.microsoft:winnode-csi-node-check-target" } }
+Set-StandIn "Get-SmbGlobalMapping" "" { Get-CimInstance MSFT_SmbGlobalMapping }; Set-StandIn "Remove-SmbGlobalMapping" "In< Force!" { Invoke-Real smb remove-smb-global-mapping "--remote-path=$($p.In.RemotePath)" }
+Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { Set-Content $p.Path "x" }; Set-StandIn "Remove-IscsiVirtualDisk" "Path" { Remove-Item $p.Path }
+Set-StandIn "Resize-IscsiVirtualDisk" "Path SizeBytes" { Invoke-Real sim grow-disk --disk-number=14 "--size-bytes=$($p.SizeBytes)" | Out-Null }
 # The next three logins are refused (0xEFFF000A).
 Set-StandIn "Set-IscsiServerTarget" "TargetName EnableChap Chap" { Send-Json "sim", "inject-fault" @{ fault = @{ operation = "wmi.Invoke/MSFT_iSCSITarget.Connect"; times = 3; code = "INTERNAL"; error = @{ code = 0xEFFF000Al } } } | Out-Null }
 Set-StandIn "Get-InitiatorPort" "ConnectionType" { [pscustomobject]@{ NodeAddress = "iqn.1991-05.com.microsoft:winnode" } }
 Set-StandIn "Get-NetIPAddress" "AddressFamily" { [pscustomobject]@{ IPAddress = "10.0.0.9"; AddressState = "Preferred" } }
 # --- The seams of node-check ---
 Set-Seam "Get-Administrator" "" { "WINNODE\Administrator" }
-Set-Seam "Get-RegistryValue" "Key Value" { param($p) @{ ImagePath = '"C:\Program Files\csi-proxy-node-check\csi-proxy.exe"'; ServiceSidType = 1; UBR = 2322; RequiredPrivileges = "SeManageVolumePrivilege", "SeRestorePrivilege"; FailureActions = [byte[]](@(0) * 20 + @(1, 0, 0, 0) * 2) }[$p.Value] }
-Set-Seam "Open-Pipe" "Server Name Milliseconds" { param($p) if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }; Set-Seam "Test-Pipe" "Name" { Test-Serving }
+Set-Seam "Get-RegistryValue" "Key Value" { @{ ImagePath = '"C:\Program Files\csi-proxy-node-check\csi-proxy.exe"'; ServiceSidType = 1; UBR = 2322; RequiredPrivileges = "SeManageVolumePrivilege", "SeRestorePrivilege"; FailureActions = [byte[]](@(0) * 20 + @(1, 0, 0, 0) * 2) }[$p.Value] }
+Set-Seam "Open-Pipe" "Server Name Milliseconds" { if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }; Set-Seam "Test-Pipe" "Name" { Test-Serving }
 Set-Seam "Get-ProgramVersion" "Path" { "CSI Proxy 9.9.9" }; Set-Seam "Get-Rounds" "" { 5 }
-Set-Seam "Open-File" "Path" { param($p) Set-Content $p.Path "x"; Send-Json "sim", "set-other-opens" @{ other_open = @(@{ path = $p.Path; access = @("READING") }) } | Out-Null; New-Object System.IO.MemoryStream }
+Set-Seam "Open-File" "Path" { Set-Content $p.Path "x"; Send-Json "sim", "set-other-opens" @{ other_open = @(@{ path = $p.Path; access = @("READING") }) } | Out-Null; New-Object System.IO.MemoryStream }

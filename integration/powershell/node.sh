@@ -4,7 +4,6 @@
 set -eu
 export CSI_PROXY_SOCKET_DIR=$DRIVE/pipes
 on_drive() { local path=${1//\\//}; echo "$DRIVE${path#C:}"; }
-sim() { "$BUILD/client/ctl/csi-proxyctl" sim "$@"; }
 words=()
 for word in "$@"; do
   case $word in --*-file=C:* | --from=C:* | --to=C:* | -log_file=C:*) word=${word%%=*}=$(on_drive "${word#*=}") ;; esac
@@ -21,25 +20,16 @@ case "${0##*/} ${1-}" in
     exec "$BUILD/server/csi-proxy" --host=simulated --scenario="$DRIVE/scenario.textproto" --socket-dir="$CSI_PROXY_SOCKET_DIR" "${words[@]}" ;;
   "csi-proxy-service.exe install")
     [[ $2 == --name=* && $3 == --directory=* && $4 == -- ]]
-    folder=$(on_drive "${3#*=}")
-    mkdir -p "$folder/logs"
-    cp "${0%/*}"/*.exe "$folder"
-    printf '%s\0' "${@:5}" >"$DRIVE/service" ;;
+    mkdir -p "$(on_drive "${3#*=}")/logs" && cp "${0%/*}"/*.exe "$(on_drive "${3#*=}")" && printf '%s\0' "${@:5}" >"$DRIVE/service" ;;
   "csi-proxy-service.exe start")
-    rm -f "$CSI_PROXY_SOCKET_DIR"/*
-    mapfile -d '' -t flags <"$DRIVE/service"
+    rm -f "$CSI_PROXY_SOCKET_DIR"/* && mapfile -d '' -t flags <"$DRIVE/service"
     setsid "${0%/*}/csi-proxy.exe" "${flags[@]}" >"$DRIVE/service.out" 2>&1 </dev/null &
     for _ in {1..100}; do [[ ! -S $CSI_PROXY_SOCKET_DIR/csi-proxy-admin.sock ]] || exit 0; sleep 0.1; done
     exit 1 ;;
-  "csi-proxy-service.exe uninstall")
-    kill "$(<"$DRIVE/service.pid")" || true
-    rm -f "$DRIVE/service" "$DRIVE/service.pid" "$(on_drive 'C:\Program Files\csi-proxy-node-check')"/*.exe ;;
-  "diskpart.exe /s")
-    [[ $(<"$(on_drive "$2")") =~ ^create\ vdisk\ file=\"(C:[^\"]*)\"\ maximum=([0-9]+)\ type=expandable ]]
-    echo $((BASH_REMATCH[2] * 1048576)) >"$(on_drive "${BASH_REMATCH[1]}")" ;;
-  mountvol.exe*)
-    sim dump-state --output=json | jq -er --arg path "${1#C:\\}" '.node.disk[].partition[]?.volume.file[]? | select(.path == $path and .mounted_volume_id != "") | .mounted_volume_id' ||
-      { echo "The file or directory is not a reparse point."; exit 1; } ;;
+  "csi-proxy-service.exe uninstall") kill "$(<"$DRIVE/service.pid")" || true; rm -f "$DRIVE"/service{,.pid} "$(on_drive 'C:\Program Files\csi-proxy-node-check')"/*.exe ;;
+  "diskpart.exe /s") [[ $(<"$(on_drive "$2")") =~ ^create\ vdisk\ file=\"(C:[^\"]*)\"\ maximum=([0-9]+)\ type=expandable ]] && echo $((BASH_REMATCH[2] * 1048576)) >"$(on_drive "${BASH_REMATCH[1]}")" ;;
+  mountvol.exe*) "$BUILD/client/ctl/csi-proxyctl" sim dump-state --output=json |
+    jq -er --arg path "${1#C:\\}" '.node.disk[].partition[]?.volume.file[]? | select(.path == $path and .mounted_volume_id != "") | .mounted_volume_id' || { echo "The file or directory is not a reparse point."; exit 1; } ;;
   icacls.exe* | hostile.exe*) ;;
   *) exit 1 ;;
 esac

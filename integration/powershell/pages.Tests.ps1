@@ -43,7 +43,6 @@ Describe "a line for a node" {
     Invoke-Line $pasted[-1] | Should -Be "powershell.exe [-NoProfile] [-ExecutionPolicy] [Bypass] [-File] [.\share\csi-proxy\node-check.ps1] [-Note] [cloud and machine type]"
     $env:TEMP = "C:\Windows\Temp"; Set-StandIn "Invoke-WebRequest" "Uri OutFile UseBasicParsing!"; Set-StandIn "Get-FileHash" "Path" { [pscustomobject]@{ Hash = "the sum in SHA256SUMS" } }
     Set-StandIn "Expand-Archive" "Path DestinationPath" {
-      param($p)
       foreach ($folder in "bin", "share/csi-proxy/bootstrap") { New-Item -ItemType Directory -Path "$($p.DestinationPath)/csi-proxy-2.0.0-windows-amd64/$folder" | Out-Null }
       Set-Content "$($p.DestinationPath)/csi-proxy-2.0.0-windows-amd64/share/csi-proxy/bootstrap/upgrade.ps1" "`$global:upgraded = `$PSScriptRoot"
     }

@@ -10,8 +10,7 @@ BeforeAll {
   Set-StandIn "Get-CimInstance" "ClassName Filter" { [pscustomobject]@{ Caption = "Windows Server"; BuildNumber = "26100"; ProcessId = 4242 } }
   Set-StandIn "Get-Service" "Name" { if (-not (Select-String -Quiet "\[uninstall\]" $env:WORDS)) { [pscustomobject]@{ Status = "Running" } } }; Set-StandIn "New-Service" "Name BinaryPathName" { 1 }
   foreach ($none in "Stop-Process Id Force!", "Start-Service Name", "Start-Sleep Seconds Milliseconds") { Set-StandIn ($none -split " ")[0] ($none -replace "^\S+") }
-  Set-StandIn "Install-WindowsFeature" "Name IncludeManagementTools!" { [pscustomobject]@{ ExitCode = "Success" } }
-  Set-StandIn "Get-NetIPAddress" "AddressFamily PrefixOrigin" { [pscustomobject]@{ InterfaceAlias = "Ethernet" } }
+  Set-StandIn "Install-WindowsFeature" "Name IncludeManagementTools!" { [pscustomobject]@{ ExitCode = "Success" } }; Set-StandIn "Get-NetIPAddress" "AddressFamily PrefixOrigin" { [pscustomobject]@{ InterfaceAlias = "Ethernet" } }
   # The installer's upgrade and roll back, the calls that docker refuses, and the programs' answers.
   $env:ANSWER = @'
 case "${0##*/} $*" in
@@ -37,10 +36,8 @@ Describe "run.ps1" {
     @{ part = "upstream"; parts = "install", "virtual disks", "TestFilesystemAPIGroup", "TestDiskAPIGroup", "TestVolumeAPIs", "TestSmbAPIGroup", "TestIscsiAPIGroup", "TestGetBIOSSerialNumber", "TestServiceCommands" }
     @{ part = "bench"; parts = , "bench" }
     @{ part = "node-check"; parts = "iscsi-target", "node-check"; bad = "node-check ERROR" }) {
-    $run = Invoke-Part $part; $run.parts.name | Should -Be $parts
-    @($run.parts | Where-Object { $_.result -ne "OK" } | ForEach-Object { "$($_.name) $($_.result)" }) | Should -Be @($bad | Where-Object { $_ }) -Because $run.text
-    $run.code | Should -Be $(if ($part -eq "node-check") { 3 } else { 0 }); $run.text | Should -Match "Windows Server, build 26100.1"
-    if ($part -eq "tests") { $run.parts[1].detail | Should -Be "[  PASSED  ] 1 test a=b." }
+    $run = Invoke-Part $part; $run.parts.name | Should -Be $parts; @($run.parts | Where-Object { $_.result -ne "OK" } | ForEach-Object { "$($_.name) $($_.result)" }) | Should -Be @($bad | Where-Object { $_ }) -Because $run.text
+    $run.code | Should -Be $(if ($part -eq "node-check") { 3 } else { 0 }); $run.text | Should -Match "Windows Server, build 26100.1"; if ($part -eq "tests") { $run.parts[1].detail | Should -Be "[  PASSED  ] 1 test a=b." }
     if ($part -eq "container") { $run.words -like "docker.exe *hostile.exe*" | Should -Match "\[run\] \[--user=ContainerAdministrator\] \[--rm\] .* \[mcr.microsoft.com/windows/nanoserver:ltsc2025\] \[C:\\programs\\hostile.exe\] \[-rights=filesystem-v1\]" }
   }
   It "reports what is thrown outside of the parts as the first part" {

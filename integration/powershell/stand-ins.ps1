@@ -26,8 +26,7 @@ function global:Set-StandIn([string]$Command, [string]$Parameters, [scriptblock]
     $at++
     switch -Regex ($name) { "!$" { "[switch]`$$($name.Trim('!'))" } "<$" { "[Parameter(ValueFromPipeline)]`$$($name.Trim('<'))" } default { "[Parameter(Position = $at)]`$$name" } }
   }
-  $global:answers[$Command] = $Answer
-  $told = "`$p = `$PSBoundParameters; [void]`$global:calls.Add(`"$Command `$(`$p.GetEnumerator() | ForEach-Object { `"`$(`$_.Key)=`$(`$_.Value)`" })`"); & `$global:answers['$Command'] `$p"
+  $global:answers[$Command] = $Answer; $told = "`$p = `$PSBoundParameters; [void]`$global:calls.Add(`"$Command `$(`$p.GetEnumerator() | ForEach-Object { `"`$(`$_.Key)=`$(`$_.Value)`" })`"); & `$global:answers['$Command']"
   Set-Item "function:global:$Command" ([scriptblock]::Create("[CmdletBinding(SupportsShouldProcess)] param($($declared -join ', ')) process { $told }"))
 }
 # Stands for a function of a script: a command's alias goes before the function.

@@ -30,9 +30,9 @@ for script in bootstrap/*.ps1 node-check/proxy.ps1; do
   known "$script" "$proxy" "${flags[@]}"
 done
 go=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,clients/legacy_go/load/main}.go)
-for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1 node-check/*.ps1; do
-  mapfile -t flags < <(code_of "$script" | grep -vE 'docker\.exe|tar\.exe|\$inside = |test\.|Get-Answer|Invoke-Ctl|"--[a-z.-]*=.*"--' | grep -oE -- '"--?[a-z][a-z_-]*[a-z]\b' | tr -d '"' | sort -u)
-  known "$script" "$proxy"$'\n'"$service"$'\n'"$ctl"$'\n'"$go"$'\n--disk --work-dir --smb-share --smb-username --iscsi-portal --iscsi-iqn --from --to --raced --outside --volume --reparse' "${flags[@]}"
+for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1; do
+  mapfile -t flags < <(code_of "$script" | grep -vE 'docker\.exe|tar\.exe|\$inside = |test\.' | grep -oE -- '"--?[a-z][a-z_-]*[a-z]\b' | tr -d '"' | sort -u)
+  known "$script" "$proxy"$'\n'"$service"$'\n'"$ctl"$'\n'"$go" "${flags[@]}"
 done
 # csi-proxy takes the command line of Rancher's agent.
 read -ra wins < <(grep -oP '^    csi-proxy\.exe \K.*' bootstrap/README.md)
@@ -43,8 +43,6 @@ cp "$windows"/{server/csi-proxy,client/ctl/csi-proxyctl,service_installer/csi-pr
 "$wine" --session-start
 for version in old new; do mkdir "$place/$version"; cp "$windows/server/csi-proxy.exe" "$place/$version"; echo >>"$place/$version/csi-proxy.exe"; done
 while read -r line; do
-  # Under Wine a new window has the PATH of its session, so the installed programs are named here.
-  [[ $line == .* ]] || line="\"C:\\Program Files\\csi-proxy\\${line%% *}\" ${line#* }"
   (cd "$place" && timeout 120 "$wine" cmd.exe /c "$line" </dev/null) || complain "$line: exit code $?"
 done < <(grep -oP '^    \K(\.\\)?csi-proxy-service.*' README.md)
 [[ $problems -eq 0 ]]
