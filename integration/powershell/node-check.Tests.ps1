@@ -9,8 +9,7 @@ BeforeAll {
   $listed = [regex]::Matches(((Get-Content -Raw "$scripts/node-check.ps1") -replace '(?s)^.*\$files = |\n}.*$'), '"([^"]+)"') | ForEach-Object { $_.Groups[1].Value }
   # Checks a node from the release's folder. Returns the report with its text, what the script printed, and the exit code.
   function Invoke-Check([hashtable]$With = @{}, [string[]]$Scenario = $healthy, [scriptblock]$First = { }) {
-    . "$PSScriptRoot/node.ps1"
-    New-Node ($Scenario -join "`n")
+    . "$PSScriptRoot/node.ps1"; New-Node ($Scenario -join "`n")
     . $First
     Push-Location $release; try { $said = & "$release/share/csi-proxy/node-check.ps1" @With 6>&1 | Out-String -Width 300 } finally { Pop-Location; $code = $LASTEXITCODE; if (Get-ServicePid) { & "$release/bin/csi-proxy-service.exe" uninstall } }
     if (-not (Test-Path "$release/node-check-report/report.json")) { return [pscustomobject]@{ code = $code; said = $said } }; $report = Get-Content -Raw "$release/node-check-report/report.json" | ConvertFrom-Json
@@ -30,8 +29,7 @@ Describe "a node" {
   It "reports the types of each class of WMI, and masks names and secrets" {
     $first.text | Should -Match "^# CSI Proxy on a node\n\nMicrosoft Windows Server 2022 Datacenter, build 20348.2322, a test"; @($first.facts | Where-Object { $_.name -like "WMI *" }).Count | Should -Be 8
     ($first.facts | Where-Object { $_.name -eq "WMI MSFT_Disk" }).value | Should -Match "(?m)^Size UInt64 68719476736$"
-    ($first.facts | Where-Object { $_.name -eq "WMI MSFT_SmbGlobalMapping" }).value | Should -Match "RemotePath String \\\\<host-1>"; $first.said | Should -Match "=== report.json"
-    $first.said | Should -Not -Match "WINNODE|Müller|IDN-12345|Aa1![0-9a-f]{8}|vol0a1b2c3d4e5f60789"
+    ($first.facts | Where-Object { $_.name -eq "WMI MSFT_SmbGlobalMapping" }).value | Should -Match "RemotePath String \\\\<host-1>"; $first.said | Should -Match "=== report.json"; $first.said | Should -Not -Match "WINNODE|Müller|IDN-12345|Aa1![0-9a-f]{8}|vol0a1b2c3d4e5f60789"
   }
   It "passes in a HostProcess container, where the service runs in console mode" {
     $env:CONTAINER_SANDBOX_MOUNT_POINT = "C:\hpc"; try { $report = Invoke-Check @{ KubeletMounted = $true } } finally { $env:CONTAINER_SANDBOX_MOUNT_POINT = "" }
@@ -40,10 +38,7 @@ Describe "a node" {
   It "with <node> passes all other parts, and settles no doubt by it" -ForEach $faulty {
     $report = Invoke-Check @{ DiskNumber = 2 } @(@($healthy | Where-Object $edit) + "$more") { if ($node -match "EventLog") { $services.Remove("EventLog") } }; Get-Parts $report "OK|SKIPPED" | Should -Be $bad -Because $report.text
     Get-Parts $report "OK" | Should -Be (@(@($listed) + "selftest/bios", "selftest/service" | ForEach-Object { if ($skipped -contains $_) { "$_ SKIPPED" } elseif ("$bad" -eq "$_ FAILED") { "$_ FAILED" } elseif ($_ -match "host-process|mounted") { "$_ SKIPPED" } }) | Where-Object { $_ -notmatch "detach" } | Sort-Object { [array]::IndexOf(@($report.parts | ForEach-Object { $_.name }), ($_ -split " ")[0]) })
-    $report.text | Should -Match $words
-    foreach ($doubt in $report.doubts) {
-      $before = @($first.doubts | Where-Object { $_.number -eq $doubt.number })[0].settled; if ($doubt.settled -ne $before) { $doubt.settled | Should -BeIn "in part", "no" -Because "doubt $($doubt.number): $($doubt.did)" }
-    }
+    $report.text | Should -Match $words; foreach ($doubt in $report.doubts) { $before = @($first.doubts | Where-Object { $_.number -eq $doubt.number })[0].settled; if ($doubt.settled -ne $before) { $doubt.settled | Should -BeIn "in part", "no" -Because "doubt $($doubt.number): $($doubt.did)" } }
   }
 }
 Describe "a service that ends" {
@@ -58,12 +53,10 @@ Describe "a service that ends" {
     Get-Parts $report "OK|SKIPPED" | Should -Be "remote-client FAILED", "clean-up ERROR"; $report.parts[-1].detail | Should -Match "left behind: user csi-node-check; Remove-Shares: no user with <secret-\d>"; $report.code | Should -Be 1
   }
   It "is found between any two parts, also when it was started again" {
-    . "$PSScriptRoot/node.ps1"
-    Set-Seam "Get-Processes" "" { [pscustomobject]@{ Id = $global:id } }; Set-Seam "Test-Answering" "" { $global:id -ne 0 }
+    . "$PSScriptRoot/node.ps1"; Set-Seam "Get-Processes" "" { [pscustomobject]@{ Id = $global:id } }; Set-Seam "Test-Answering" "" { $global:id -ne 0 }
     Set-Content "$drive/parts.ps1" @'
 param($library, $names, $killed, $again)
-foreach ($file in "harness", "proxy") { . "$library/$file.ps1" }
-$showDetails, $programs, $watched, $global:id, $watch = $false, "C:\none", 5, 5, { Watch-Proxy $args[0] }
+foreach ($file in "harness", "proxy") { . "$library/$file.ps1" }; $showDetails, $programs, $watched, $global:id, $watch = $false, "C:\none", 5, 5, { Watch-Proxy $args[0] }
 Add-Part "up" "" "OK" ""
 foreach ($number in 1..$names.Count) {
   if ($number -eq $killed) { $global:id = $again }
@@ -73,8 +66,7 @@ foreach ($number in 1..$names.Count) {
 '@
     foreach ($again in 0, 7) {
       foreach ($killed in 1..$listed.Count) {
-        $run = & "$drive/parts.ps1" "$scripts/node-check" $listed $killed $again 6>$null; $run.ended | Should -Be $listed[$killed - 1]; $run.failed | Should -Be $listed[$killed - 1]
-        $run.skipped | Should -Be $(if ($again) { 0 } else { $listed.Count - $killed })
+        $run = & "$drive/parts.ps1" "$scripts/node-check" $listed $killed $again 6>$null; $run.ended | Should -Be $listed[$killed - 1]; $run.failed | Should -Be $listed[$killed - 1]; $run.skipped | Should -Be $(if ($again) { 0 } else { $listed.Count - $killed })
       }
     }
   }
@@ -88,40 +80,33 @@ Describe "the script itself" {
     }
     @($report.parts | Select-Object -First 2 | ForEach-Object { "$($_.name) $($_.result)" }) | Should -Be "run ERROR", "run ERROR"
     "$($report.parts[0].detail) $($report.parts[1].detail)" | Should -Match "unset.*network.ps1"
-    @($report.parts | Where-Object { $_.result -eq "NOT REACHED" }).Count | Should -Be 30; ($report.parts | Where-Object { $_.name -eq "mount-seen" }).result | Should -Be "OK" -Because $report.text
-    $report.summary | Should -Match "30 not reached"; $report.code | Should -Be 3
+    @($report.parts | Where-Object { $_.result -eq "NOT REACHED" }).Count | Should -Be 30; ($report.parts | Where-Object { $_.name -eq "mount-seen" }).result | Should -Be "OK" -Because $report.text; $report.summary | Should -Match "30 not reached"; $report.code | Should -Be 3
   }
   It "makes nothing where another release is <_>" -ForEach "a process", "a service", "a pipe" {
     $report = Invoke-Check @{} $healthy {
       $global:kind = $_; Set-StandIn "Get-Process" "Name Id" { if ($kind -eq "a process") { [pscustomobject]@{ Id = 1; Path = "C:\etc\go\csi-proxy.exe" } } }
-      Set-StandIn "Get-Service" "Name" { if ($kind -eq "a service") { [pscustomobject]@{ Name = "csiproxy" } } }; Set-Seam "Test-Pipe" "Name" { $kind -eq "a pipe" }; Set-Seam "Get-ProgramVersion" "Path" { "" }
-      Set-Seam "Get-RegistryValue" "Key Value" { '"C:\etc\go\csi-proxy.exe" -windows-service' }
+      Set-StandIn "Get-Service" "Name" { if ($kind -eq "a service") { [pscustomobject]@{ Name = "csiproxy" } } }; Set-Seam "Test-Pipe" "Name" { $kind -eq "a pipe" }; Set-Seam "Get-ProgramVersion" "Path" { "" }; Set-Seam "Get-RegistryValue" "Key Value" { '"C:\etc\go\csi-proxy.exe" -windows-service' }
     }
-    $report.code | Should -Be 4; $report.said | Should -Match $(if ($_ -eq "a pipe") { "another release" } else { "program 'C:\\etc\\go\\csi-proxy.exe'" }); Get-Left | Should -BeNullOrEmpty
-    $calls -match "New-|Start-|Mount-" | Should -BeNullOrEmpty
+    $report.code | Should -Be 4; $report.said | Should -Match $(if ($_ -eq "a pipe") { "another release" } else { "program 'C:\\etc\\go\\csi-proxy.exe'" }); Get-Left | Should -BeNullOrEmpty; $calls -match "New-|Start-|Mount-" | Should -BeNullOrEmpty
   }
   It "does not begin without its programs, or where an earlier run has left something" {
     (Invoke-Check @{ Directory = "C:\none" }).code | Should -Be 2; $report = Invoke-Check @{} $healthy { New-Item -ItemType Directory -Path "$release/node-check-report" | Out-Null }; $report.code | Should -Be 2
     $report.said | Should -Match "node-check-report exists already"; Get-Left | Should -BeNullOrEmpty
   }
   It "removes a tree, but no target of a link" {
-    . "$scripts/node-check/harness.ps1"
-    . "$scripts/node-check/node.ps1"
+    . "$scripts/node-check/harness.ps1"; . "$scripts/node-check/node.ps1"
     New-Item -ItemType Directory -Path "C:\tree\deep", "C:\kept" | Out-Null; Set-Content "C:\kept\file" "x"; Set-Content "C:\tree\deep\read-only" "x"; (Get-Item "C:\tree\deep\read-only").IsReadOnly = $true
     foreach ($link in "C:\tree\deep\link", "C:\tree\file", "C:\alone") { Microsoft.PowerShell.Management\New-Item -ItemType SymbolicLink -Path $link -Target $(if ($link -match "file") { "$drive/kept/file" } else { "$drive/kept" }) | Out-Null }
     Remove-Tree "C:\tree"; Remove-Tree "C:\alone"; Remove-Tree "C:\none"; Test-Path "C:\tree" | Should -BeFalse; Test-Path "C:\kept\file" | Should -BeTrue
   }
   It "reads a flag of a service with quotation marks in each place" {
     . "$scripts/node-check/proxy.ps1"
-    foreach ($line in '"C:\a b\csi-proxy.exe" "-log_file=C:\l o\x.log" -v=2', 'C:\csi-proxy.exe --log_file "C:\l o\x.log"', 'C:\csi-proxy.exe -log_file="C:\l o\x.log"') {
-      Set-Seam "Get-ServiceValue" "Name Value" { $line }; Get-ServiceFlag "x" "log_file" | Should -Be "C:\l o\x.log"
-    }
+    foreach ($line in '"C:\a b\csi-proxy.exe" "-log_file=C:\l o\x.log" -v=2', 'C:\csi-proxy.exe --log_file "C:\l o\x.log"', 'C:\csi-proxy.exe -log_file="C:\l o\x.log"') { Set-Seam "Get-ServiceValue" "Name Value" { $line }; Get-ServiceFlag "x" "log_file" | Should -Be "C:\l o\x.log" }
     Get-ServiceFlag "x" "v" | Should -Be $(if ($line -match "-v") { "2" } else { "" }); Remove-Item alias:Get-ServiceValue
   }
   It "has a part, or a step, for each doubt, and judges none by the whole selftest" {
     $known = @($listed) + @([regex]::Matches((Get-Content -Raw "$checkout/client/ctl/selftest/steps.cc"), '\{"([a-z-]+)",') | ForEach-Object { "selftest/$($_.Groups[1].Value)" })
-    $known += [regex]::Matches((Get-Content -Raw "$checkout/integration/windows/run.ps1"), '"([a-z-]+)"') | ForEach-Object { "windows/$($_.Groups[1].Value)" }
-    $rows = @(Get-Content "$checkout/server/host/doubts.md" | Where-Object { $_ -match "^\| \d" }); $rows.Count | Should -BeGreaterThan 80
+    $known += [regex]::Matches((Get-Content -Raw "$checkout/integration/windows/run.ps1"), '"([a-z-]+)"') | ForEach-Object { "windows/$($_.Groups[1].Value)" }; $rows = @(Get-Content "$checkout/server/host/doubts.md" | Where-Object { $_ -match "^\| \d" }); $rows.Count | Should -BeGreaterThan 80
     foreach ($row in $rows) { [regex]::Matches(($row -split "\|")[5], '`([^`]+)`') | ForEach-Object { $_.Groups[1].Value } | Where-Object { $known -notcontains $_ -or $_ -eq "selftest" } | Should -BeNullOrEmpty -Because $row }
   }
 }

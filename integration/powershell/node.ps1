@@ -1,13 +1,11 @@
 # Stands for a node's commands, over the simulated node that the programs of node.sh serve, and for the seams of node-check.
 . "$PSScriptRoot/stand-ins.ps1"
-# Makes a drive with a release, and the node of a scenario.
+# Makes a drive with a release, and the node of a scenario: its virtual disks by path, with a number while attached; services; users, shares and targets.
 function global:New-Node([string]$Scenario) {
-  # The virtual disks by their path, with a number while the disk is attached; the services; the users, shares and targets.
   $global:images, $global:services, $global:others = @{}, @{ MSiSCSI = "Stopped"; LanmanServer = "Running"; defragsvc = "Running"; EventLog = "Running" }, @{}; New-Drive
   $global:release = "$drive/a release 2.0"; Add-Program "$release/bin" "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe", "hostile.exe" "node.sh"
   Add-Program "$drive/Windows/System32" "diskpart.exe", "mountvol.exe", "icacls.exe" "node.sh"; New-Item -ItemType Directory -Path "$release/share/csi-proxy", "$drive/pipes", "$drive/var/lib/kubelet" | Out-Null
-  Microsoft.PowerShell.Management\Copy-Item -Recurse "$checkout/service_installer/windows/node-check*" "$release/share/csi-proxy"
-  Copy-Item "$checkout/server/host/doubts.md" "$release/share/csi-proxy/node-check"; Set-Content "$drive/node.textproto" $Scenario
+  Microsoft.PowerShell.Management\Copy-Item -Recurse "$checkout/service_installer/windows/node-check*" "$release/share/csi-proxy"; Copy-Item "$checkout/server/host/doubts.md" "$release/share/csi-proxy/node-check"; Set-Content "$drive/node.textproto" $Scenario
   $env:BUILD, $env:SCENARIO, $env:DRIVE, $env:CSI_PROXY_SOCKET_DIR = $(if ($env:CSI_PROXY_BUILD) { $env:CSI_PROXY_BUILD } else { "$checkout/build/release" }), "$drive/node.textproto", $drive, "$drive/pipes"
 }
 function global:Get-ServicePid { if (Microsoft.PowerShell.Management\Test-Path "$drive/service.pid") { [int](Get-Content "$drive/service.pid") } else { 0 } }
@@ -17,7 +15,6 @@ function global:Test-Serving { (Test-Running (Get-ServicePid)) -and (Microsoft.P
 function global:Invoke-Real { $said = & "$env:BUILD/client/ctl/csi-proxyctl" @args 2>&1; if ($LASTEXITCODE -ne 0) { throw "$args`: $said" }; $said }
 function global:Send-Json([string[]]$Call, $Request) { Invoke-Real @Call "--json=$(ConvertTo-Json -Depth 20 -Compress $Request)" --output=json | ConvertFrom-Json }
 function global:Get-State { (Invoke-Real sim dump-state --output=json | ConvertFrom-Json).node }
-# JSON leaves out empty lists.
 function global:Get-Each($Objects, [string]$Name) { foreach ($object in $Objects) { if ($object.PSObject.Properties[$Name]) { $object.$Name } } }
 function global:Get-SimDisks { $node = Get-State; Get-Each $node "disk"; Get-Each @(Get-Each @(Get-Each $node "iscsi_portal") "target" | Where-Object { $_.connected }) "disk" }
 function global:Get-SimPartitions { foreach ($disk in Get-SimDisks) { Get-Each $disk "partition" | Add-Member -PassThru DiskNumber $disk.number } }
@@ -44,29 +41,24 @@ function global:Get-ChildItem([Parameter(Position = 0)][string]$Path, [string]$L
 function global:Copy-Item([Parameter(Position = 0)][string]$Path, [Parameter(Position = 1)][string]$Destination, [switch]$Force) {
   Microsoft.PowerShell.Management\Copy-Item -Path $Path -Destination $Destination -Force:$Force; if ($global:images.ContainsKey($Path)) { $global:images[$Destination] = @{ copy = $Path; number = $null } }
 }
-# --- Disks ---
 function global:New-Cim([hashtable]$Values) { $Values.CimInstanceProperties = @($Values.Keys | Sort-Object | ForEach-Object { [pscustomobject]@{ Name = $_; CimType = $Values[$_].GetType().Name; Value = $Values[$_] } }); [pscustomobject]$Values }
 Set-StandIn "Mount-DiskImage" "ImagePath NoDriveLetter!" {
-  $image = $global:images[$p.ImagePath]
-  if ($null -eq $image) { $image = $global:images[$p.ImagePath] = @{ disk = @{ size_bytes = [long](Get-Content -Raw $p.ImagePath); serial_number = "SER$($global:images.Count)"; page83 = "60022480$($global:images.Count)" } } }
+  $image = $global:images[$p.ImagePath]; if ($null -eq $image) { $image = $global:images[$p.ImagePath] = @{ disk = @{ size_bytes = [long](Get-Content -Raw $p.ImagePath); serial_number = "SER$($global:images.Count)"; page83 = "60022480$($global:images.Count)" } } }
   $image.number = [int](Send-Json "sim", "attach-disk" $(if ($image.ContainsKey("copy")) { @{ copy_of = $global:images[$image.copy].number; choose_number = $true } } else { @{ disk = $image.disk; choose_number = $true } })).disk_number
 }
 Set-StandIn "Get-DiskImage" "ImagePath" { [pscustomobject]@{ Attached = $null -ne $global:images[$p.ImagePath].number; Number = $global:images[$p.ImagePath].number } }
-Set-StandIn "Dismount-DiskImage" "ImagePath" {
-  $image = $global:images[$p.ImagePath]; if (Test-Serving) { $image.disk = @(Get-SimDisks | Where-Object { $_.number -eq $image.number })[0]; Invoke-Real sim detach-disk "--disk-number=$($image.number)" | Out-Null }; $image.number = $null
-}
+Set-StandIn "Dismount-DiskImage" "ImagePath" { $image = $global:images[$p.ImagePath]; if (Test-Serving) { $image.disk = @(Get-SimDisks | Where-Object { $_.number -eq $image.number })[0]; Invoke-Real sim detach-disk "--disk-number=$($image.number)" | Out-Null }; $image.number = $null }
 Set-StandIn "New-VHD" "Path SizeBytes Dynamic! LogicalSectorSizeBytes PhysicalSectorSizeBytes" { Set-Content $p.Path "x"; $global:images[$p.Path] = @{ disk = @{ size_bytes = $p.SizeBytes; sector_bytes = $p.LogicalSectorSizeBytes } } }
 Set-StandIn "Set-Disk" "Number IsOffline IsReadOnly" {
   if ($p.ContainsKey("IsReadOnly")) { Invoke-Real storage set-disk-read-only "--disk-number=$($p.Number)" "--read-only=$("$($p.IsReadOnly)".ToLower())" | Out-Null }
   if ($p.ContainsKey("IsOffline")) { Invoke-Real disk set-disk-state "--disk-number=$($p.Number)" "--is-online=$("$(-not $p.IsOffline)".ToLower())" | Out-Null }
 }
 function global:Set-SimDisk([int]$Number, [string]$Style) {
-  $disk = @(Get-SimDisks | Where-Object { $_.number -eq $Number })[0] | Select-Object -ExcludeProperty partition; $disk.style = $Style; Invoke-Real sim detach-disk "--disk-number=$Number" | Out-Null
-  Send-Json "sim", "attach-disk" @{ disk = $disk } | Out-Null
+  $disk = @(Get-SimDisks | Where-Object { $_.number -eq $Number })[0] | Select-Object -ExcludeProperty partition; $disk.style = $Style; Invoke-Real sim detach-disk "--disk-number=$Number" | Out-Null; Send-Json "sim", "attach-disk" @{ disk = $disk } | Out-Null
 }
 Set-StandIn "Clear-Disk" "Number RemoveData! RemoveOEM!" { Set-SimDisk $p.Number "RAW" }; Set-StandIn "Initialize-Disk" "Number PartitionStyle" { Set-SimDisk $p.Number $p.PartitionStyle }
 Set-StandIn "Get-Partition" "DiskNumber" { Get-SimPartitions | Where-Object { $_.DiskNumber -eq $p.DiskNumber } | ForEach-Object { [pscustomobject]@{ GptType = if ($_.type -eq "MICROSOFT_RESERVED") { "{e3c9e316-0b5c-4db8-817d-f92df00215ae}" } } } }
-Set-StandIn "Get-Volume" "" { Get-CimInstance MSFT_Volume }
+Set-StandIn "Get-Volume" "" { Get-CimInstance MSFT_Volume }; Set-StandIn "Get-SmbGlobalMapping" "" { Get-CimInstance MSFT_SmbGlobalMapping }
 Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
   $node = if ($p.ClassName -match "^MSFT_(i|Smb)|BIOS") { Get-State }; $portals = Get-Each $node "iscsi_portal"
   switch ($p.ClassName) {
@@ -95,7 +87,6 @@ Set-StandIn "Get-CimInstance" "ClassName Namespace Filter" {
     default { throw "no class $($p.ClassName)" }
   }
 }
-# --- Services, processes, users, shares, targets ---
 Set-StandIn "Get-Service" "Name" {
   foreach ($name in $p.Name) {
     if ($name -eq "csi-proxy-node-check" -and (Test-Path "$drive/service")) { [pscustomobject]@{ Name = $name; Status = "Running"; StartType = "Automatic" } }
@@ -103,11 +94,9 @@ Set-StandIn "Get-Service" "Name" {
     elseif ($ErrorActionPreference -eq "Stop") { throw "Cannot find any service with service name '$name'." }
   }
 }
-Set-StandIn "Start-Service" "Name" { if ($p.Name -eq "csi-proxy-node-check") { & "$drive/Program Files/csi-proxy-node-check/csi-proxy-service.exe" start } else { $global:services[$p.Name] = "Running" } }
-Set-StandIn "Stop-Service" "Name Force!" { $global:services[$p.Name] = "Stopped" }
+Set-StandIn "Start-Service" "Name" { if ($p.Name -eq "csi-proxy-node-check") { & "$drive/Program Files/csi-proxy-node-check/csi-proxy-service.exe" start } else { $global:services[$p.Name] = "Running" } }; Set-StandIn "Stop-Service" "Name Force!" { $global:services[$p.Name] = "Stopped" }
 Set-StandIn "Get-Process" "Name Id" {
-  $id = if ($p.ContainsKey("Id")) { $p.Id } else { Get-ServicePid }; if ($id -ne $PID -and -not (Test-Running $id)) { return }
-  $path = if ($p.ContainsKey("Id")) { "$global:release\bin\csi-proxy.exe" } else { "C:\Program Files\csi-proxy-node-check\csi-proxy.exe" }
+  $id = if ($p.ContainsKey("Id")) { $p.Id } else { Get-ServicePid }; if ($id -ne $PID -and -not (Test-Running $id)) { return }; $path = if ($p.ContainsKey("Id")) { "$global:release\bin\csi-proxy.exe" } else { "C:\Program Files\csi-proxy-node-check\csi-proxy.exe" }
   [pscustomobject]@{ Id = $id; Path = $path; SessionId = 0; HandleCount = 100; PrivateMemorySize64 = 9mb; Modules = @($path, "C:\Windows\System32\ntdll.dll" | ForEach-Object { [pscustomobject]@{ FileName = $_ } }) }
 }
 foreach ($none in "Start-Sleep Seconds Milliseconds", "Set-Service Name StartupType", "Add-IscsiVirtualDiskTargetMapping TargetName Path", "Remove-IscsiVirtualDiskTargetMapping TargetName Path") { Set-StandIn ($none -split " ")[0] ($none -replace "^\S+") }
@@ -118,21 +107,17 @@ foreach ($thing in "LocalUser", "SmbShare", "IscsiServerTarget") {
   Set-StandIn "Remove-$thing" "$(if ($thing -match "Iscsi") { $key } else { "In<" }) Force!" ([scriptblock]::Create("`$global:others.Remove(`"$thing `$(`$p.$(if ($thing -match "Iscsi") { $key } else { "In.Name" }))`")"))
 }
 Set-StandIn "New-LocalUser" "Name Password AccountNeverExpires! Description" {
-  $global:others["LocalUser $($p.Name)"] = 1
-  Invoke-Real sim set-smb-password "--server=$env:COMPUTERNAME" "--user=$env:COMPUTERNAME\$($p.Name)" "--password=$((New-Object PSCredential("x", $p.Password)).GetNetworkCredential().Password)" | Out-Null
+  $global:others["LocalUser $($p.Name)"] = 1; Invoke-Real sim set-smb-password "--server=$env:COMPUTERNAME" "--user=$env:COMPUTERNAME\$($p.Name)" "--password=$((New-Object PSCredential("x", $p.Password)).GetNetworkCredential().Password)" | Out-Null
 }
 Set-StandIn "New-SmbShare" "Name Path FullAccess EncryptData" { $global:others["SmbShare $($p.Name)"] = 1; Invoke-Real sim add-share "--server=$env:COMPUTERNAME" "--share=$($p.Name)" }
 Set-StandIn "New-IscsiServerTarget" "TargetName InitiatorIds" { $global:others["IscsiServerTarget $($p.TargetName)"] = 1; [pscustomobject]@{ TargetIqn = "iqn.1991-05.com.microsoft:winnode-csi-node-check-target" } }
-Set-StandIn "Get-SmbGlobalMapping" "" { Get-CimInstance MSFT_SmbGlobalMapping }; Set-StandIn "Remove-SmbGlobalMapping" "In< Force!" { Invoke-Real smb remove-smb-global-mapping "--remote-path=$($p.In.RemotePath)" }
-Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { Set-Content $p.Path "x" }; Set-StandIn "Remove-IscsiVirtualDisk" "Path" { Remove-Item $p.Path }
-Set-StandIn "Resize-IscsiVirtualDisk" "Path SizeBytes" { Invoke-Real sim grow-disk --disk-number=14 "--size-bytes=$($p.SizeBytes)" | Out-Null }
+Set-StandIn "Remove-SmbGlobalMapping" "In< Force!" { Invoke-Real smb remove-smb-global-mapping "--remote-path=$($p.In.RemotePath)" }
+Set-StandIn "New-IscsiVirtualDisk" "Path SizeBytes" { Set-Content $p.Path "x" }; Set-StandIn "Remove-IscsiVirtualDisk" "Path" { Remove-Item $p.Path }; Set-StandIn "Resize-IscsiVirtualDisk" "Path SizeBytes" { Invoke-Real sim grow-disk --disk-number=14 "--size-bytes=$($p.SizeBytes)" | Out-Null }
 # The next three logins are refused (0xEFFF000A).
 Set-StandIn "Set-IscsiServerTarget" "TargetName EnableChap Chap" { Send-Json "sim", "inject-fault" @{ fault = @{ operation = "wmi.Invoke/MSFT_iSCSITarget.Connect"; times = 3; code = "INTERNAL"; error = @{ code = 0xEFFF000Al } } } | Out-Null }
-Set-StandIn "Get-InitiatorPort" "ConnectionType" { [pscustomobject]@{ NodeAddress = "iqn.1991-05.com.microsoft:winnode" } }
-Set-StandIn "Get-NetIPAddress" "AddressFamily" { [pscustomobject]@{ IPAddress = "10.0.0.9"; AddressState = "Preferred" } }
+Set-StandIn "Get-InitiatorPort" "ConnectionType" { [pscustomobject]@{ NodeAddress = "iqn.1991-05.com.microsoft:winnode" } }; Set-StandIn "Get-NetIPAddress" "AddressFamily" { [pscustomobject]@{ IPAddress = "10.0.0.9"; AddressState = "Preferred" } }
 # --- The seams of node-check ---
 Set-Seam "Get-Administrator" "" { "WINNODE\Administrator" }
 Set-Seam "Get-RegistryValue" "Key Value" { @{ ImagePath = '"C:\Program Files\csi-proxy-node-check\csi-proxy.exe"'; ServiceSidType = 1; UBR = 2322; RequiredPrivileges = "SeManageVolumePrivilege", "SeRestorePrivilege"; FailureActions = [byte[]](@(0) * 20 + @(1, 0, 0, 0) * 2) }[$p.Value] }
-Set-Seam "Open-Pipe" "Server Name Milliseconds" { if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }; Set-Seam "Test-Pipe" "Name" { Test-Serving }
-Set-Seam "Get-ProgramVersion" "Path" { "CSI Proxy 9.9.9" }; Set-Seam "Get-Rounds" "" { 5 }
+Set-Seam "Open-Pipe" "Server Name Milliseconds" { if ($p.Name -ne "srvsvc") { throw "access is denied" }; New-Object System.IO.MemoryStream }; Set-Seam "Test-Pipe" "Name" { Test-Serving }; Set-Seam "Get-ProgramVersion" "Path" { "CSI Proxy 9.9.9" }; Set-Seam "Get-Rounds" "" { 5 }
 Set-Seam "Open-File" "Path" { Set-Content $p.Path "x"; Send-Json "sim", "set-other-opens" @{ other_open = @(@{ path = $p.Path; access = @("READING") }) } | Out-Null; New-Object System.IO.MemoryStream }

@@ -1,7 +1,6 @@
 # integration/windows/run.ps1: every part comes to its end, with programs that write down their words.
 BeforeAll {
-  . "$PSScriptRoot/stand-ins.ps1"
-  New-Drive
+  . "$PSScriptRoot/stand-ins.ps1"; New-Drive
   $programs = @{ "packed/programs" = "csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe", "hostile.exe", "csi-proxy-simulated.exe"; "Program Files/csi-proxy" = "csi-proxy.exe", "csi-proxy-service.exe"
     "packed/bench" = "load.exe", "peer.exe", "csi-proxy-go.exe"; "packed/upstream" = "tests.exe"; "packed/drivers" = "azuredisk.exe", "azurefile.exe", "gcp_pd.exe", "replay.exe"; "root/of" = "a_test.exe", "b_test.exe" }
   foreach ($folder in $programs.Keys) { Add-Program "$drive/$folder" $programs[$folder] }
