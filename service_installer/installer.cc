@@ -70,8 +70,8 @@ absl::StatusOr<InstallRequest> Installer::WithDefaults(
     request.source = environment_.own_folder;
   }
   if (!present.ok() && !request.flags.has_value()) {
-    fs::path log = environment_.program_data / "csi-proxy" / "logs" / "csi-proxy.log";
-    request.flags = {{"-logtostderr=false", "-log_file=" + log.make_preferred().string()}};
+    const fs::path log = environment_.program_data / "csi-proxy" / "logs" / "csi-proxy.log";
+    request.flags = {{"-logtostderr=false", "-log_file=" + log.string()}};
   }
   return request;
 }

@@ -529,11 +529,11 @@ class InstallAloneTest : public InstallerTest {
     return New().Install({.config = {}, .program = {}, .flags = std::move(flags)});
   }
 
-  const fs::path folder_ = directory_ / "files/csi-proxy";
+  const fs::path folder_ = directory_ / "files" / "csi-proxy";
 };
 
 TEST_F(InstallAloneTest, ANewServiceIsBelowProgramFilesAndLogsBelowProgramData) {
-  const std::string log = (directory_ / "data/csi-proxy/logs/csi-proxy.log").string();
+  const std::string log = (directory_ / "data" / "csi-proxy" / "logs" / "csi-proxy.log").string();
   ASSERT_TRUE(Install().ok());
   EXPECT_THAT(CommandOf("csi-proxy"),
               ElementsAre((folder_ / "csi-proxy.exe").string(), "-windows-service",
