@@ -105,7 +105,7 @@ windows | 2 | go  | Go module under Wine                    | integration/client
 windows | 2 | go  | attacks under Wine                      | integration/service/hostile/run.sh --windows --short
 windows | 2 | go  | images with the programs for Windows    | integration/packages/oci/run.sh --windows
 windows | 2 | -   | installed libraries for Windows         | integration/guides/consumer/run.sh --windows
-windows | 2 | npm | PowerShell scripts                      | service_installer/windows/bootstrap/check.sh
+windows | 2 | -   | PowerShell scripts against the programs | service_installer/windows/bootstrap/check.sh
 "
 
 # run LOG COMMAND: shows the output as it comes, or, in a lane, only if the command fails.

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -54,8 +55,37 @@ bool Installer::Step(const std::string& what) {
 
 bool Installer::Exists() { return environment_.services->Status(name_).ok(); }
 
-absl::Status Installer::Install(const InstallRequest& request) {
+absl::StatusOr<InstallRequest> Installer::WithDefaults(
+    InstallRequest request, const absl::StatusOr<ServiceConfig>& present) {
+  if (!request.program.empty()) return request;
+  if (environment_.program_files.empty() || environment_.program_data.empty()) {
+    return absl::FailedPreconditionError(
+        "the variables ProgramFiles and ProgramData are not set: give --directory, and flags after "
+        "--");
+  }
+  request.program = present.ok() && IsOurs(*present) ? Utf8Path(present->command[0])
+                                                     : DefaultFolder() / kProgramName;
   std::error_code error;
+  if (!fs::equivalent(environment_.own_folder, request.program.parent_path(), error)) {
+    request.source = environment_.own_folder;
+  }
+  if (!present.ok() && !request.flags.has_value()) {
+    const fs::path log = environment_.program_data / "csi-proxy" / "logs" / "csi-proxy.log";
+    request.flags = {{"-logtostderr=false", "-log_file=" + log.string()}};
+  }
+  return request;
+}
+
+absl::Status Installer::Install(const InstallRequest& given) {
+  std::error_code error;
+  ServiceConfig wanted = given.config;
+  const auto present = environment_.services->Config(name_, wanted);
+  if (!present.ok() && !absl::IsNotFound(present.status())) return present.status();
+  ABSL_ASSIGN_OR_RETURN(const InstallRequest request, WithDefaults(given, present));
+  ABSL_RETURN_IF_ERROR(RefuseVariables(request.program.string()));
+  for (const std::string& flag : request.flags.value_or(std::vector<std::string>())) {
+    ABSL_RETURN_IF_ERROR(RefuseVariables(flag));
+  }
   const fs::path program =
       request.source.has_value() ? *request.source / kProgramName : request.program;
   if (!fs::is_regular_file(program, error)) {
@@ -66,10 +96,6 @@ absl::Status Installer::Install(const InstallRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--directory: the programs are in ", request.source->string(), " already: leave it out"));
   }
-  ServiceConfig wanted = request.config;
-  const auto present = environment_.services->Config(name_, wanted);
-  if (!present.ok() && !absl::IsNotFound(present.status())) return present.status();
-
   const bool is_ours = present.ok() && IsOurs(*present);
   wanted.command = {request.program.string()};
   if (request.flags.has_value()) {
@@ -106,6 +132,9 @@ absl::Status Installer::Install(const InstallRequest& request) {
     ABSL_RETURN_IF_ERROR(PutPrograms(*request.source, request.program, is_upgrade));
   }
   ABSL_RETURN_IF_ERROR(RegisterEventSource());
+  if (fs::equivalent(request.program.parent_path(), DefaultFolder(), error)) {
+    ABSL_RETURN_IF_ERROR(SetOnPath(DefaultFolder(), true));
+  }
 
   if (!present.ok()) {
     if (!Step(absl::StrCat("create service ", name_, ": ", CommandLine(wanted.command)))) {
@@ -139,6 +168,7 @@ absl::Status Installer::Uninstall() {
   if (!Step(absl::StrCat("delete service ", name_))) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
   ABSL_RETURN_IF_ERROR(environment_.services->RemoveEventSource(kEventSource));
+  ABSL_RETURN_IF_ERROR(SetOnPath(DefaultFolder(), false));
   // A service marked for deletion exists until its last handle is closed.
   const SteadyTime give_up = SteadyTime::Now() + environment_.patience;
   while (Exists()) {
@@ -288,6 +318,34 @@ absl::Status Installer::Report() {
       << "  restart after:       " << absl::FormatDuration(config.restart_delay) << "\n"
       << "  answering pipes:     " << environment_.answering_pipes().size() << "\n";
   return absl::OkStatus();
+}
+
+absl::Status RefuseVariables(absl::string_view text) {
+  const auto is_name = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_()", c); };
+  std::string name;
+  for (size_t at = 0; at < text.size() && name.empty(); ++at) {
+    absl::string_view rest = text.substr(at);
+    const bool is_cmd = rest[0] == '%';
+    if (is_cmd) rest.remove_prefix(1);
+    if (!is_cmd && !absl::StartsWithIgnoreCase(rest, "$env:") &&
+        !absl::StartsWithIgnoreCase(rest, "${env:")) {
+      continue;
+    }
+    if (!is_cmd) rest.remove_prefix(rest.find(':') + 1);
+    size_t end = 0;
+    while (end < rest.size() && is_name(rest[end])) ++end;
+    // `%` alone may stand in a path, and so may digits between two.
+    if (end == 0 ||
+        (is_cmd && (end == rest.size() || rest[end] != '%' || absl::ascii_isdigit(rest[0])))) {
+      continue;
+    }
+    name = std::string(rest.substr(0, end));
+  }
+  if (name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" contains the variable ", name,
+                   ", which the shell has not expanded: PowerShell expands $env:", name,
+                   ", outside of single quotation marks, and cmd expands %", name, "%"));
 }
 
 bool IsOurs(const ServiceConfig& config) {

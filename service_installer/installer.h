@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/options/options.h"
 #include "service_installer/folder_access.h"
@@ -23,16 +24,20 @@ namespace csi_proxy::service_installer {
 inline constexpr const char* kServiceNames[] = {"csi-proxy", "csiproxy"};
 inline constexpr char kProgramName[] = "csi-proxy.exe";
 inline constexpr char kInstallerName[] = "csi-proxy-service.exe";
+inline constexpr char kClientName[] = "csi-proxyctl.exe";
 // The source of the service's entries in the event log, for every service name.
 inline constexpr char kEventSource[] = "csi-proxy";
 
 struct InstallRequest {
   // The wanted settings, except `config.command`.
   ServiceConfig config;
+  // Empty: the program of the present service, if that is csi-proxy; otherwise csi-proxy.exe below
+  // `program_files`. `source` is then the installer's own folder, unless the program is in it.
   std::filesystem::path program;
-  // A folder with both programs, which are copied beside `program` once its folder is safe.
+  // A folder with the programs, which are copied beside `program` once its folder is safe.
   std::optional<std::filesystem::path> source = {};
-  // The flags of the service. nullopt: unchanged.
+  // The flags of the service. nullopt: unchanged; those of a new service without `program` name a
+  // log file below `program_data`.
   std::optional<std::vector<std::string>> flags;
   // If true, a service that runs another program, for example nssm, is changed to run csi-proxy.
   bool replace_wrapper = false;
@@ -54,6 +59,8 @@ class Installer {
     // How long to wait for a state, or for progress of a stop, and how often to check.
     absl::Duration patience = absl::Seconds(60);
     absl::Duration interval = absl::Milliseconds(100);
+    // The folder of the running installer, and what %ProgramFiles% and %ProgramData% name.
+    std::filesystem::path own_folder, program_files, program_data;
   };
 
   // Creates the installer for the service `name`. Empty: the one of kServiceNames that exists,
@@ -63,10 +70,11 @@ class Installer {
   const std::string& name() const { return name_; }
 
   // Creates the service or changes the existing one. A running service gets the new settings at its
-  // next start; a message says so. INVALID_ARGUMENT, before any change, if the service would not
-  // start with its flags. FAILED_PRECONDITION if the service runs another program, unless
-  // `replace_wrapper` is true; or if accounts other than administrators may change the program or
-  // the log, unless `repair_folders` is true.
+  // next start; a message says so. Puts the folder of the programs on the machine's PATH if it is
+  // csi-proxy below `program_files`. INVALID_ARGUMENT, before any change, if the service would not
+  // start with its flags, or a path or flag contains a variable. FAILED_PRECONDITION if the service
+  // runs another program, unless `replace_wrapper` is true; or if accounts other than
+  // administrators may change the program or the log, unless `repair_folders` is true.
   absl::Status Install(const InstallRequest& request);
 
   // Replaces the program of the service: stops it, swaps the files, starts it, and waits until all
@@ -76,7 +84,8 @@ class Installer {
   // administrators may change the program's folder, unless `repair_folders` is true.
   absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
-  // Stops and removes the service. Keeps its program and files. OK if there is no service.
+  // Stops and removes the service, and takes off the PATH what Install() has put there. Keeps its
+  // program and files. OK if there is no service.
   absl::Status Uninstall();
 
   // Starts the service and waits until it runs. FAILED_PRECONDITION with the exit code if it ends;
@@ -101,6 +110,10 @@ class Installer {
   absl::Status PutPrograms(const std::filesystem::path& source,
                            const std::filesystem::path& program, bool is_upgrade);
   absl::Status RegisterEventSource();
+  absl::StatusOr<InstallRequest> WithDefaults(InstallRequest request,
+                                              const absl::StatusOr<ServiceConfig>& present);
+  std::filesystem::path DefaultFolder() const { return environment_.program_files / "csi-proxy"; }
+  absl::Status SetOnPath(const std::filesystem::path& folder, bool on);
   absl::Status Await(ServiceState state);
   absl::Status AwaitStopped();
   absl::Status Terminate();
@@ -116,6 +129,10 @@ bool IsOurs(const ServiceConfig& config);
 
 // Parses the flags of the service as its program will. Returns INVALID_ARGUMENT, naming the flag.
 absl::StatusOr<Options> ReadFlags(const ServiceConfig& config);
+
+// Returns INVALID_ARGUMENT if the text contains a variable of cmd or PowerShell (`%X%`, `$env:X`)
+// that the shell has not expanded.
+absl::Status RefuseVariables(absl::string_view text);
 
 // Explains why the service ended, and what can be done.
 std::string ExplainExit(const ServiceStatus& status);

@@ -1,7 +1,13 @@
 // The installer's actions on folders and the event log.
+#include <algorithm>
 #include <ostream>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
 #include "service_installer/installer.h"
 
@@ -17,6 +23,15 @@ absl::Status WithAdvice(const absl::Status& unsafe) {
       ". Choose a folder below %ProgramFiles%, and for logs %ProgramData%\\csi-proxy\\logs, or "
       "give --repair-folders: the folder then gets an access list that lets only administrators "
       "change it"));
+}
+
+// Returns a folder of a PATH without quotation marks and a separator at its end.
+absl::string_view Bare(absl::string_view folder) {
+  folder = absl::StripAsciiWhitespace(folder);
+  if (absl::ConsumePrefix(&folder, "\"")) absl::ConsumeSuffix(&folder, "\"");
+  while (absl::ConsumeSuffix(&folder, "\\")) {
+  }
+  return folder;
 }
 
 }  // namespace
@@ -65,6 +80,24 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request, const Opt
   const absl::Status logs = CheckLogs(folders, log);
   // A folder that a dry run would create contains no logs.
   return environment_.dry_run && absl::IsNotFound(logs) ? absl::OkStatus() : logs;
+}
+
+absl::Status Installer::SetOnPath(const fs::path& folder, bool on) {
+  const std::string name = folder.string();
+  ABSL_ASSIGN_OR_RETURN(std::string path, environment_.services->MachinePath());
+  std::vector<std::string> folders = absl::StrSplit(path, ';');
+  const auto is_there = [&](const std::string& other) {
+    return absl::EqualsIgnoreCase(Bare(other), name);
+  };
+  if (std::any_of(folders.begin(), folders.end(), is_there) == on) return absl::OkStatus();
+  if (!Step(absl::StrCat(on ? "put " : "take ", name, on ? " on" : " off",
+                         " the machine's PATH, as new windows see"))) {
+    return absl::OkStatus();
+  }
+  std::erase_if(folders, is_there);
+  if (on && path.empty()) folders.clear();
+  if (on) folders.push_back(name);
+  return environment_.services->SetMachinePath(absl::StrJoin(folders, ";"));
 }
 
 absl::Status Installer::RegisterEventSource() {

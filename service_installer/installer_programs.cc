@@ -51,9 +51,15 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
                                     bool is_upgrade) {
   const fs::path folder = program.parent_path();
   const fs::path service = folder / kInstallerName;
-  if (!Step(
-          absl::StrCat("put ", kInstallerName, " and ", kProgramName, " into ", folder.string()))) {
+  if (!Step(absl::StrCat("put ", kInstallerName, " and ", kProgramName, " of ", source.string(),
+                         " into ", folder.string()))) {
     return absl::OkStatus();
+  }
+  std::error_code error;
+  // A person may be using the old client, and then it stays.
+  if (fs::is_regular_file(source / kClientName, error)) {
+    const absl::Status put = Put(source / kClientName, folder / kClientName);
+    if (!put.ok()) *environment_.out << put.message() << "\n";
   }
   ABSL_RETURN_IF_ERROR(Put(source / kInstallerName, service));
   if (is_upgrade) return Upgrade(source / kProgramName);
@@ -61,6 +67,7 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
 }
 
 absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
+  ABSL_RETURN_IF_ERROR(RefuseVariables(program.string()));
   std::error_code error;
   if (!fs::is_regular_file(program, error)) {
     return absl::InvalidArgumentError(absl::StrCat(program.string(), " is not a file"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service_installer/testing.h"
@@ -14,6 +15,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 TEST_F(InstallerTest, InstallCreatesCsiProxyWithTheServiceFlag) {
   const fs::path program = Program("csi-proxy.exe", "serves");
@@ -141,7 +143,7 @@ TEST_F(InstallerTest, InstallRegistersTheEventSourceAndUninstallRemovesIt) {
   EXPECT_THAT(out_.str(), HasSubstr("register event source csi-proxy"));
   out_.str("");
   ASSERT_TRUE(New().Install(request).ok());
-  EXPECT_THAT(out_.str(), testing::Not(HasSubstr("event source")));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("event source")));
   ASSERT_TRUE(New().Uninstall().ok());
   EXPECT_THAT(services_.event_sources, IsEmpty());
 }
@@ -154,7 +156,7 @@ TEST_F(InstallerTest, InstallSaysThatARunningServiceNeedsARestart) {
   ASSERT_TRUE(New().Stop().ok());
   out_.str("");
   ASSERT_TRUE(New().Install({.config = {}, .program = program, .flags = {{"-v=2"}}}).ok());
-  EXPECT_THAT(out_.str(), testing::Not(HasSubstr("restarted")));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("restarted")));
 }
 
 TEST_F(InstallerTest, UpgradeReplacesTheProgram) {
@@ -254,7 +256,7 @@ TEST_F(InstallerTest, TheOutputWarnsIfTheRestartCannotBeSuspended) {
   services_.can_suspend = false;
   (void)New().Stop();
   EXPECT_THAT(out_.str(), HasSubstr("Windows may restart the service before this is done"));
-  EXPECT_THAT(services_.calls, testing::Not(testing::Contains("resume csi-proxy")));
+  EXPECT_THAT(services_.calls, Not(testing::Contains("resume csi-proxy")));
 }
 
 TEST_F(InstallerTest, UpgradeOfAStoppedServiceTestsTheProgramAndStopsIt) {
@@ -512,6 +514,108 @@ TEST_F(PutProgramsTest, NoProgramIsCopiedIntoAnUnsafeFolder) {
               ElementsAre(request_.program.string(), "-windows-service", "-v=2"));
 }
 
+// `install` without a word takes these folders.
+class InstallAloneTest : public InstallerTest {
+ protected:
+  InstallAloneTest() {
+    fs::create_directories(directory_ / "release");
+    fs::create_directories(folder_);
+    Program("release/csi-proxy.exe", "serves new");
+    Program("release/csi-proxy-service.exe", "installs");
+    Program("release/csi-proxyctl.exe", "asks");
+  }
+
+  absl::Status Install(std::optional<std::vector<std::string>> flags = std::nullopt) {
+    return New().Install({.config = {}, .program = {}, .flags = std::move(flags)});
+  }
+
+  const fs::path folder_ = directory_ / "files" / "csi-proxy";
+};
+
+TEST_F(InstallAloneTest, ANewServiceIsBelowProgramFilesAndLogsBelowProgramData) {
+  const std::string log = (directory_ / "data" / "csi-proxy" / "logs" / "csi-proxy.log").string();
+  ASSERT_TRUE(Install().ok());
+  EXPECT_THAT(CommandOf("csi-proxy"),
+              ElementsAre((folder_ / "csi-proxy.exe").string(), "-windows-service",
+                          "-logtostderr=false", "-log_file=" + log));
+  EXPECT_EQ(Content(folder_ / "csi-proxy.exe"), "serves new");
+  EXPECT_EQ(Content(folder_ / "csi-proxy-service.exe"), "installs");
+  EXPECT_EQ(Content(folder_ / "csi-proxyctl.exe"), "asks");
+  services_.services.clear();
+  ASSERT_TRUE(Install({{"-v=2"}}).ok());
+  EXPECT_THAT(CommandOf("csi-proxy"),
+              ElementsAre((folder_ / "csi-proxy.exe").string(), "-windows-service", "-v=2"));
+}
+
+TEST_F(InstallAloneTest, AnExistingServiceKeepsItsFolderAndFlags) {
+  fs::create_directories(directory_ / "k");
+  const fs::path program = Program("k/csi-proxy.exe", "serves old");
+  OldService("csiproxy", program, {"-windows-service", "-v=3"});
+  ASSERT_TRUE(Install().ok());
+  EXPECT_EQ(Content(program), "serves new");
+  EXPECT_THAT(CommandOf("csiproxy"), ElementsAre(program.string(), "-windows-service", "-v=3"));
+  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_THAT(services_.path, Not(HasSubstr("csi-proxy")));
+}
+
+// Also if the installed copy of the installer is run.
+TEST_F(InstallAloneTest, AServiceBesideTheInstallerIsNotCopied) {
+  const fs::path program = directory_ / "release/csi-proxy.exe";
+  OldService("csi-proxy", program, {"-windows-service", "-v=3"});
+  ASSERT_TRUE(Install({{"-v=4"}}).ok());
+  EXPECT_THAT(services_.calls, ElementsAre("change csi-proxy"));
+  EXPECT_THAT(CommandOf("csi-proxy"), ElementsAre(program.string(), "-windows-service", "-v=4"));
+}
+
+TEST_F(InstallAloneTest, AWrapperIsReplacedByTheProgramBelowProgramFiles) {
+  OldService("csi-proxy", R"(C:\k\nssm.exe)", {});
+  ASSERT_TRUE(
+      New().Install({.config = {}, .program = {}, .flags = {}, .replace_wrapper = true}).ok());
+  EXPECT_THAT(CommandOf("csi-proxy"),
+              ElementsAre((folder_ / "csi-proxy.exe").string(), "-windows-service"));
+}
+
+TEST_F(InstallAloneTest, TheFolderIsOnThePathWhileTheServiceExists) {
+  const std::string before = services_.path;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Install().ok());
+    EXPECT_EQ(services_.path, absl::StrCat(before, ";", folder_.string()));
+  }
+  ASSERT_TRUE(New().Uninstall().ok());
+  EXPECT_EQ(services_.path, before);
+  // A person's own spelling counts as well.
+  services_.path = absl::StrCat("\"", absl::AsciiStrToUpper(folder_.string()), "\\\";", before);
+  const std::string spelt = services_.path;
+  ASSERT_TRUE(Install().ok());
+  EXPECT_EQ(services_.path, spelt);
+  services_.path = "";
+  ASSERT_TRUE(Install().ok());
+  EXPECT_EQ(services_.path, folder_.string());
+}
+
+TEST_F(InstallerTest, AVariableThatTheShellHasNotExpandedIsRefused) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  const auto install = [&](const fs::path& at, std::vector<std::string> flags) {
+    return New().Install({.config = {}, .program = at, .flags = std::move(flags)});
+  };
+  const std::pair<absl::Status, const char*> refused[] = {
+      {install(R"(C:\me\%ProgramFiles%\csi-proxy\csi-proxy.exe)", {}),
+       "the variable ProgramFiles,"},
+      {install(R"(C:\me\%ProgramFiles(x86)%\csi-proxy.exe)", {}), "variable ProgramFiles(x86),"},
+      {install(R"(C:\me\$ENV:ProgramFiles\csi-proxy.exe)", {}), "the variable ProgramFiles,"},
+      {install(program, {R"(-log_file=${env:ProgramData}\x.log)"}), "the variable ProgramData,"},
+      {install(program, {R"(-log_file=%ProgramData%\x.log)"}), "the variable ProgramData,"},
+      {New().Upgrade(R"(C:\me\%TEMP%\csi-proxy.exe)"), "the variable TEMP,"}};
+  for (const auto& [status, expected] : refused) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
+  }
+  EXPECT_THAT(services_.calls, IsEmpty());
+  for (const char* path : {"-log_file=/100%/a.log", "-log_file=/a%20b%20/$HOME/50%.log", "-v=2"}) {
+    EXPECT_TRUE(RefuseVariables(path).ok()) << path;
+  }
+}
+
 TEST_F(PutProgramsTest, AMissingFolderIsMadeWritableForAdministratorsOnly) {
   folders_.missing = {request_.program.parent_path()};
   ASSERT_TRUE(New().Install(request_).ok());
@@ -556,7 +660,7 @@ TEST_F(PutProgramsTest, InstallUpgradesAnExistingServiceWithRollback) {
 TEST_F(PutProgramsTest, DryRunCopiesNoProgram) {
   ASSERT_TRUE(New("", true).Install(request_).ok());
   EXPECT_TRUE(IsEmptyFolder());
-  EXPECT_THAT(out_.str(), HasSubstr("would put csi-proxy-service.exe and csi-proxy.exe into"));
+  EXPECT_THAT(out_.str(), HasSubstr("would put csi-proxy-service.exe and csi-proxy.exe of"));
 }
 
 TEST_F(PutProgramsTest, InstallingAFolderIntoItselfIsRefused) {

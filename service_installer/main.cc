@@ -38,7 +38,8 @@ struct Arguments {
 
 constexpr char kUsageText[] =
     "usage: csi-proxy-service install|upgrade|uninstall|start|stop|status [options] [-- FLAGS]\n\n"
-    "FLAGS are those of csi-proxy. An existing service keeps its flags when none are given.\n"
+    "FLAGS are those of csi-proxy. An existing service keeps its flags when none are given; a new "
+    "one logs below\n%ProgramData%\\csi-proxy\\logs.\n"
     "-windows-service is always added.\n\n";
 
 po::options_description Describe(Arguments* a) {
@@ -51,10 +52,14 @@ po::options_description Describe(Arguments* a) {
       "version", po::bool_switch(&a->version), "print the version and exit")(
       "name", text(&a->name, "NAME"),
       "the service; default: csi-proxy or csiproxy, whichever exists")(
-      "binary", text(&a->program, "PATH"), "csi-proxy.exe; default: the one beside this program")(
+      "binary", text(&a->program, "PATH"),
+      "install this csi-proxy.exe where it is; for upgrade: the new program, default: the one "
+      "beside this program")(
       "directory", text(&a->directory, "DIR"),
-      "let only administrators change DIR, copy both programs from this program's folder into it "
-      "and install them there; rolls back like upgrade")(
+      "let only administrators change DIR, copy the programs from this program's folder into it "
+      "and install them there; rolls back like upgrade; default: the folder of the present "
+      "service, "
+      "otherwise csi-proxy below %ProgramFiles%")(
       "start-type", text(&a->start_type, "TYPE"),
       "automatic, automatic-delayed, manual or disabled")(
       "account", text(&a->request.config.account, "ACCOUNT"),
@@ -103,6 +108,12 @@ absl::Status ParseTime(const char* flag, const std::string& text, absl::Duration
       absl::StrCat("--", flag, ": \"", text, "\" is not a duration such as 10s or 5m"));
 }
 
+// Returns the folder that a variable of the environment names; empty if it is not set.
+std::filesystem::path FolderOf(const wchar_t* variable) {
+  const wchar_t* const value = _wgetenv(variable);
+  return value != nullptr ? std::filesystem::path(value) : std::filesystem::path();
+}
+
 constexpr absl::Duration kPipeTimeout = absl::Seconds(3);
 
 bool Answers(const api::ReleasedVersion& version) {
@@ -148,16 +159,20 @@ absl::Status Act(Arguments arguments) {
     return absl::InvalidArgumentError("FLAGS: only install takes them");
   }
   std::error_code error;
-  request.program = std::filesystem::absolute(arguments.program.empty()
-                                                  ? ProgramFile().parent_path() / "csi-proxy.exe"
-                                                  : Utf8Path(arguments.program),
-                                              error);
+  environment.own_folder = ProgramFile().parent_path();
+  environment.program_files = FolderOf(L"ProgramFiles");
+  environment.program_data = FolderOf(L"ProgramData");
+  if (!arguments.program.empty()) {
+    request.program = std::filesystem::absolute(Utf8Path(arguments.program), error);
+  } else if (arguments.action == "upgrade") {
+    request.program = environment.own_folder / kProgramName;
+  }
   if (!arguments.directory.empty()) {
     if (!arguments.program.empty() || arguments.action != "install") {
       return absl::InvalidArgumentError(
           "--directory: only install takes it, and not with --binary");
     }
-    request.source = ProgramFile().parent_path();
+    request.source = environment.own_folder;
     request.program =
         std::filesystem::absolute(Utf8Path(arguments.directory), error) / kProgramName;
   }

@@ -61,6 +61,11 @@ class ServiceManager {
   virtual absl::StatusOr<bool> HasEventSource(const std::string& source) = 0;
   virtual absl::Status RegisterEventSource(const std::string& source) = 0;
   virtual absl::Status RemoveEventSource(const std::string& source) = 0;
+
+  // Read and replace the machine's PATH: folders with `;` between them, whose variables stay
+  // unexpanded. Empty if the machine has none. New windows see a change at once.
+  virtual absl::StatusOr<std::string> MachinePath() = 0;
+  virtual absl::Status SetMachinePath(const std::string& path) = 0;
 };
 
 // The settings that the system refused when a service was created or changed, several under Wine.

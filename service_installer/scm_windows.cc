@@ -238,7 +238,44 @@ class Manager final : public ServiceManager {
     return error == ERROR_FILE_NOT_FOUND ? absl::OkStatus() : EventSourceError(error, source);
   }
 
+  absl::StatusOr<std::string> MachinePath() override {
+    DWORD size = 0;
+    LSTATUS error = RegGetValueW(HKEY_LOCAL_MACHINE, kEnvironmentKey, L"Path", kPathTypes, nullptr,
+                                 nullptr, &size);
+    if (error == ERROR_FILE_NOT_FOUND) return "";
+    std::wstring path(size / sizeof(wchar_t) + 1, L'\0');
+    size = static_cast<DWORD>(path.size() * sizeof(wchar_t));
+    if (error == ERROR_SUCCESS) {
+      error = RegGetValueW(HKEY_LOCAL_MACHINE, kEnvironmentKey, L"Path", kPathTypes, nullptr,
+                           path.data(), &size);
+    }
+    if (error != ERROR_SUCCESS) {
+      return win32::ToStatus(static_cast<DWORD>(error), "the machine's PATH");
+    }
+    return Utf8(path.c_str());
+  }
+
+  absl::Status SetMachinePath(const std::string& path) override {
+    const std::wstring value = Utf16(path);
+    const LSTATUS error =
+        RegSetKeyValueW(HKEY_LOCAL_MACHINE, kEnvironmentKey, L"Path", REG_EXPAND_SZ, value.c_str(),
+                        static_cast<DWORD>((value.size() + 1) * sizeof(wchar_t)));
+    if (error != ERROR_SUCCESS) {
+      return win32::ToStatus(static_cast<DWORD>(error), "the machine's PATH");
+    }
+    // Windows' shell reads the variables again for the windows that it opens
+    // (https://learn.microsoft.com/windows/win32/procthread/environment-variables). A window that
+    // hangs must not hold up the installer.
+    SendMessageTimeoutW(HWND_BROADCAST, WM_SETTINGCHANGE, 0,
+                        reinterpret_cast<LPARAM>(L"Environment"), SMTO_ABORTIFHUNG, 1000, nullptr);
+    return absl::OkStatus();
+  }
+
  private:
+  static constexpr wchar_t kEnvironmentKey[] =
+      LR"(SYSTEM\CurrentControlSet\Control\Session Manager\Environment)";
+  static constexpr DWORD kPathTypes = RRF_RT_REG_EXPAND_SZ | RRF_RT_REG_SZ | RRF_NOEXPAND;
+
   // Messages 1 to 1000 of this file are the inserted text only
   // (https://learn.microsoft.com/windows-server/administration/windows-commands/eventcreate). The
   // service writes message 1000.

@@ -128,6 +128,12 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::string> MachinePath() override { return path; }
+  absl::Status SetMachinePath(const std::string& folders) override {
+    path = folders;
+    return absl::OkStatus();
+  }
+
   // Returns true if the service's program has this behaviour.
   bool Runs(const std::string& name, const char* kind) const {
     return absl::StartsWith(Content(services.at(name).config.command[0]), kind);
@@ -146,6 +152,7 @@ class FakeManager final : public ServiceManager {
   std::map<std::string, Service> services;
   std::vector<std::string> calls;
   std::set<std::string> event_sources;
+  std::string path = R"(%SystemRoot%\system32;C:\tools\)";
   bool can_suspend = true;
   bool restart_suspended = false;
   // The program of the running process.
@@ -214,7 +221,10 @@ class InstallerTest : public testing::Test {
                                         .out = &out_,
                                         .dry_run = dry_run,
                                         .patience = absl::Milliseconds(100),
-                                        .interval = absl::Milliseconds(5)},
+                                        .interval = absl::Milliseconds(5),
+                                        .own_folder = directory_ / "release",
+                                        .program_files = directory_ / "files",
+                                        .program_data = directory_ / "data"},
                                        name);
     EXPECT_TRUE(installer.ok()) << installer.status();
     return *std::move(installer);

@@ -232,7 +232,19 @@ TEST(HostileOpenTest, ErrorsNameTheMalformedOption) {
     EXPECT_EQ(opened.node, 0u) << bad.json;
     EXPECT_THAT(opened.error, HasSubstr(bad.named)) << bad.json;
     EXPECT_TRUE(IsUtf8(opened.error)) << opened.error;
+    EXPECT_THAT(opened.error, Not(HasSubstr("\n")));
   }
+}
+
+// A library has options, and no flags.
+TEST(HostileOpenTest, AMachineWithoutWindowsIsRefusedInTheWordsOfTheOptions) {
+#ifdef _WIN32
+  GTEST_SKIP() << "This machine runs Windows.";
+#endif
+  const Opened opened = Open(R"({"node": "WINDOWS"})");
+  EXPECT_EQ(opened.code, kUnimplemented);
+  EXPECT_EQ(opened.error,
+            R"(node: this machine is not a Windows node: "node": "SIMULATED" opens one in memory)");
 }
 
 TEST(HostileInvokeTest, InvokeAcceptsOrRefusesNullPointersWithoutCrashing) {

@@ -1,9 +1,13 @@
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/c/handles.h"
 #include "client/c/options.pb.h"
 #include "client/cpp/default_node.h"
@@ -21,7 +25,13 @@ absl::StatusOr<embedded::Options> Parse(absl::string_view json) {
   if (json.empty()) return options;
   const auto parsed = google::protobuf::util::JsonStringToMessage(std::string(json), &options);
   if (!parsed.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("options: ", parsed.message().ToString()));
+    // Behind the reason, the parser draws a mark below the place.
+    const std::string text = parsed.message().ToString();
+    const std::vector<absl::string_view> lines =
+        absl::StrSplit(text, absl::MaxSplits('\n', 2), absl::SkipWhitespace());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "options: ",
+        absl::StrJoin(lines.begin(), lines.begin() + std::min<size_t>(lines.size(), 2), " at ")));
   }
   // The parser accepts any number for an enum, because a later release may define it.
   if (!embedded::Options::Node_IsValid(options.node())) {
@@ -87,8 +97,13 @@ absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log) {
       (options.node() == Options::PLATFORM && client::DefaultNodeIsSimulated())) {
     return OpenSimulation(std::move(node), options.scenario());
   }
-  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<Node> opened, Node::Windows(std::move(node)));
-  return OpenedNode{std::move(opened)};
+  absl::StatusOr<std::shared_ptr<Node>> opened = Node::Windows(std::move(node));
+  if (absl::IsUnimplemented(opened.status())) {
+    return absl::UnimplementedError(
+        R"(node: this machine is not a Windows node: "node": "SIMULATED" opens one in memory)");
+  }
+  if (!opened.ok()) return opened.status();
+  return OpenedNode{*std::move(opened)};
 }
 
 }  // namespace csi_proxy::c

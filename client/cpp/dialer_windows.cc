@@ -85,8 +85,8 @@ absl::StatusOr<Attempt> OpenLink(const std::string& path,
   absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path, SteadyTime::InfinitePast());
   if (HasWin32Code(handle.status(), win32_error::kAccessDenied)) {
     return absl::UnavailableError(
-        "access denied: by default only SYSTEM and elevated administrators may open it; the "
-        "service's --pipe-sddl says who may");
+        "access denied: by default only SYSTEM and elevated administrators may open it; the access "
+        "list of the service's pipes says who else may");
   }
   if (!handle.ok()) return absl::UnavailableError(handle.status().message());
   const absl::StatusOr<PipeOwner> who = OwnerOf(handle->get());

@@ -13,7 +13,10 @@ namespace csi_proxy {
 namespace {
 
 TEST(NodePosixTest, AWindowsNodeIsUnimplementedOnPosix) {
-  EXPECT_TRUE(absl::IsUnimplemented(Node::Windows().status()));
+  const absl::Status refused = Node::Windows().status();
+  EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
+  EXPECT_EQ(refused.message(),
+            "this machine is not a Windows node: Node::Simulated() opens one in memory");
 }
 
 TEST(NodePosixTest, AnEmptyListOfWorkingDirectoriesIsRefused) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/node/opened_machine.h"
 #include "server/observability/call_log.h"
@@ -57,7 +58,10 @@ const rpc::Deps* OwnNode::CallsOf(Node& node, absl::string_view group) {
 namespace csi_proxy {
 
 absl::StatusOr<std::shared_ptr<Node>> Node::Windows(NodeOptions options) {
-  return client::OwnNode::Create(std::move(options), &OpenThisMachine);
+  auto opened = client::OwnNode::Create(std::move(options), &OpenThisMachine);
+  if (!absl::IsUnimplemented(opened.status())) return opened;
+  return absl::UnimplementedError(
+      absl::StrCat(opened.status().message(), ": Node::Simulated() opens one in memory"));
 }
 
 }  // namespace csi_proxy

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
@@ -23,7 +24,7 @@ constexpr char kBash[] = R"(_csi_proxyctl() {
     describe|help) words="{groups}" ;;
     completion) words="{shells}" ;;
     "repair "*"--what =") words="{kinds}" ;;
-{methods}    *) words=$flags ;;
+{versions}{values}{methods}    *) words=$flags ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
   if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
@@ -43,11 +44,18 @@ constexpr char kPowerShell[] =
     'help' = '{groups}'
     'completion' = '{shells}'
 {methods}  }
-  $values = @{ '-o' = '{outputs}'; '--output' = '{outputs}'; '--what' = '{kinds}' }
+  $versions = @{
+{versions}  }
+  $values = @{
+    '-o' = '{outputs}'
+    '--output' = '{outputs}'
+    '--what' = '{kinds}'
+{values}  }
   $before = @($ast.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | Select-Object -Skip 1 | ForEach-Object { $_.Extent.Text })
+  if ($before.Count -gt 0 -and $versions.ContainsKey($before[0])) { $values['--api'] = $versions[$before[0]] }
   $line = $before -join ' '
   $prefix = ''
-  if ("$word" -match '^(--[a-z]+)=' -and $values.ContainsKey($Matches[1])) {
+  if ("$word" -match '^(--[a-z0-9.-]+)=' -and $values.ContainsKey($Matches[1])) {
     $words = $values[$Matches[1]]
     $prefix = $Matches[0]
   } elseif ($before.Count -gt 0 -and $values.ContainsKey($before[-1])) {
@@ -76,17 +84,25 @@ struct Shell {
   // Forms of a table row: for a line that is exactly $0, and for one that begins with $0.
   const char* after;
   const char* after_and_later;
+  // Forms of a row with the versions $1 of the group $0, and of one with the values $1 of the flag
+  // $0.
+  const char* versions;
+  const char* values;
   // The text that is printed before the script.
   const char* opening;
 };
 
 constexpr Shell kShells[] = {
     {"bash", kBash, "    \"$0\") words=\"$1\" ;;\n",
-     "    \"$0\"|\"$0 \"*) words=\"$1 $$flags\" ;;\n", ""},
+     "    \"$0\"|\"$0 \"*) words=\"$1 $$flags\" ;;\n",
+     "    \"$0 \"*\" --api\"|\"$0 \"*\" --api =\") words=\"$1\" ;;\n",
+     "    *\" $0\"|*\" $0 =\") words=\"$1\" ;;\n", ""},
     {"zsh", kBash, "    \"$0\") words=\"$1\" ;;\n",
      "    \"$0\"|\"$0 \"*) words=\"$1 $$flags\" ;;\n",
-     "autoload -U +X bashcompinit && bashcompinit\n"},
-    {"powershell", kPowerShell, "    '$0' = '$1'\n", "    '$0' = \"$1 $$flags\"\n", ""},
+     "    \"$0 \"*\" --api\"|\"$0 \"*\" --api =\") words=\"$1\" ;;\n",
+     "    *\" $0\"|*\" $0 =\") words=\"$1\" ;;\n", "autoload -U +X bashcompinit && bashcompinit\n"},
+    {"powershell", kPowerShell, "    '$0' = '$1'\n", "    '$0' = \"$1 $$flags\"\n",
+     "    '$0' = '$1'\n", "    '$0' = '$1'\n", ""},
 };
 
 // Returns the flags that completion offers: `--name=` of `--name=TYPE`, or `--name` for a boolean.
@@ -114,17 +130,31 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
   }
   std::vector<std::string> groups = catalog.Groups();
   groups.push_back(kSimulatedGroup);
-  std::string rows;
+  std::string rows, versions, values;
   const auto add = [&rows](const char* row, absl::string_view after, const auto& words) {
     absl::SubstituteAndAppend(&rows, row, after, absl::StrJoin(words, " "));
   };
+  // The values of each flag that takes an enum.
+  std::map<std::string, std::set<std::string>> enums;
   for (const std::string& group : groups) {
     // The fields of each method in all its versions, keyed by the method's name.
     std::map<std::string, std::set<std::string>> fields;
-    for (const std::string& version : catalog.Versions(group)) {
+    const std::vector<std::string> known = catalog.Versions(group);
+    if (!known.empty()) {
+      absl::SubstituteAndAppend(&versions, shell->versions, group, absl::StrJoin(known, " "));
+    }
+    for (const std::string& version : known) {
       for (const Method& method : catalog.Methods(group, version)) {
         const std::vector<std::string> flags = Completed(*method.descriptor->input_type());
         fields[KebabCase(method.descriptor->name())].insert(flags.begin(), flags.end());
+        for (const FieldFlag& field : FieldsAsFlags(*method.descriptor->input_type())) {
+          if (field.field->enum_type() == nullptr) continue;
+          const std::pair<absl::string_view, absl::string_view> parts =
+              absl::StrSplit(field.flag, absl::MaxSplits('=', 1));
+          for (const absl::string_view value : absl::StrSplit(parts.second, '|')) {
+            enums[std::string(parts.first)].emplace(value);
+          }
+        }
       }
     }
     std::vector<std::string> names;
@@ -135,6 +165,9 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     for (const char* before : {"", "describe ", "help "}) {
       add(shell->after, absl::StrCat(before, group), names);
     }
+  }
+  for (const auto& [flag, names] : enums) {
+    absl::SubstituteAndAppend(&values, shell->values, flag, absl::StrJoin(names, " "));
   }
   std::vector<std::string> commands = groups;
   for (const Command& command : OwnCommands()) {
@@ -147,6 +180,8 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
                                              {"{groups}", absl::StrJoin(groups, " ")},
                                              {"{shells}", absl::StrJoin(shells, " ")},
                                              {"{methods}", rows},
+                                             {"{versions}", versions},
+                                             {"{values}", values},
                                              {"{kinds}", absl::StrJoin(diagnose::kKinds, " ")},
                                              {"{outputs}", absl::StrJoin(kOutputs, " ")},
                                              {"{flags}", absl::StrJoin(OwnFlags(), " ")}});

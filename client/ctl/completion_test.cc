@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cpp/testing_posix.h"
@@ -23,6 +24,11 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 using testing::UnorderedElementsAre;
+
+std::set<std::string> Sorted(const Catalog& catalog, const std::string& group) {
+  const std::vector<std::string> versions = catalog.Versions(group);
+  return {versions.begin(), versions.end()};
+}
 
 class CompletionTest : public testing::Test {
  protected:
@@ -79,12 +85,14 @@ TEST_F(CompletionTest, TheScriptOfEachShellContainsEveryMethodAndFlag) {
 
 // PowerShell refuses a hash table with two keys that differ only in case.
 TEST_F(CompletionTest, ThePowerShellScriptContainsEachKeyOnce) {
-  std::set<std::string> keys;
+  std::set<std::string> keys, of_table;
   const std::string script = CompletionScript(catalog_, "powershell").value();
   for (const absl::string_view line : absl::StrSplit(script, '\n')) {
+    if (absl::EndsWith(line, "@{")) of_table.clear();
     if (!absl::StartsWith(line, "    '")) continue;
     const std::string key = absl::AsciiStrToLower(line.substr(0, line.find(" = ")));
-    EXPECT_TRUE(keys.insert(key).second) << key;
+    EXPECT_TRUE(of_table.insert(key).second) << key;
+    keys.insert(key);
   }
   EXPECT_GT(keys.size(), 60u);
   EXPECT_THAT(keys, IsSupersetOf({"    ''", "    'disk'", "    'help disk'", "    'repair'"}));
@@ -123,6 +131,26 @@ TEST_F(CompletionTest, TheOutputFlagCompletesToItsFormats) {
   }
   EXPECT_THAT(Complete({"storage", "list-disks", "--output", "=", "w"}),
               UnorderedElementsAre("wide"));
+}
+
+TEST_F(CompletionTest, ValuesOfEnumsAndVersionsOfTheGroupAreOffered) {
+  const std::vector<std::string> connect = {"iscsi", "connect-target"};
+  const auto complete = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = connect;
+    words.insert(words.end(), more.begin(), more.end());
+    return Complete(words);
+  };
+  EXPECT_THAT(complete({"--auth-type", "=", ""}),
+              UnorderedElementsAre("NONE", "ONE_WAY_CHAP", "MUTUAL_CHAP"));
+  EXPECT_THAT(complete({"--auth-type", "=", "ONE"}), UnorderedElementsAre("ONE_WAY_CHAP"));
+  EXPECT_THAT(complete({"--api", "=", ""}), testing::ElementsAreArray(Sorted(catalog_, "iscsi")));
+  EXPECT_THAT(complete({"--api", ""}), testing::ElementsAreArray(Sorted(catalog_, "iscsi")));
+  EXPECT_THAT(Complete({"disk", "rescan", "--api", "=", "v1b"}), Contains("v1beta1"));
+  const std::string script = CompletionScript(catalog_, "powershell").value();
+  EXPECT_THAT(script, HasSubstr("    '--auth-type' = 'MUTUAL_CHAP NONE ONE_WAY_CHAP'\n"));
+  EXPECT_THAT(script,
+              HasSubstr(absl::StrCat("    'iscsi' = '",
+                                     absl::StrJoin(catalog_.Versions("iscsi"), " "), "'\n")));
 }
 
 TEST_F(CompletionTest, CommandsCompleteTheirOwnArguments) {

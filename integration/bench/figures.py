@@ -20,7 +20,7 @@ BLOCK = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- /figures -->)", re.S)
 # Rows of the README's table: text, run, row of the run, format, and the page that explains the figure.
 SUMMARY = [
     ("round trips to WMI to stage, publish, unpublish and unstage an EBS volume", "trips", "round trips of aws-ebs", "{:.0f}",
-     "[integration/wine/double](integration/wine/double/README.md#round-trips-of-a-drivers-volume)"),
+     "[integration/bench](integration/bench/README.md#calls-of-windows)"),
     ("server CPU of a call, one caller", "wine", "server CPU, µs/call (1 caller)", "{:.0f} µs",
      "[integration/bench](integration/bench/README.md#the-two-services-under-wine)"),
     ("median time of a call, one caller", "wine", "p50, µs (1 caller)", "{:.0f} µs", "the same"),

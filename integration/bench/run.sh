@@ -5,6 +5,8 @@
 #                                                               conversions, against protobuf copies
 #   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
+#   integration/bench/run.sh calls                              counts the calls of Windows that each rpc makes, on nodes of
+#                                                               10, 100 and 1,000 disks
 #   integration/bench/run.sh storm [linux | wine] [TURNS]       many volumes, shares and targets at once, on a node with
 #                                                               real latencies: alone on Linux, and beside the Go
 #                                                               service v1.3.0 under Wine
@@ -17,7 +19,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
 case ${1-} in
-  linux | wine | storm) what=$1; shift ;;
+  linux | wine | storm | calls) what=$1; shift ;;
 esac
 platforms=(linux wine)
 if [[ $what == storm && ${1-} == [lw]* ]]; then
@@ -44,6 +46,10 @@ case $what in
     build release csi-proxy echo_server load convert_bench
     build/release/integration/bench/load build/release/server/csi-proxy build/release/integration/bench/echo_server "$@"
     build/release/integration/bench/convert_bench --benchmark_min_time=0.5
+    ;;
+  calls)
+    build release call_counts
+    build/release/integration/bench/call_counts
     ;;
   linux)
     build release csi-proxy echo_server

@@ -13,41 +13,34 @@
   With the part tests: the tests whose names match this expression.
 #>
 #Requires -Version 5.1
-#Requires -PSEdition Desktop
-#Requires -RunAsAdministrator
 [CmdletBinding()]
 param(
   [Parameter(Mandatory = $true)]
   [ValidateSet("node-check", "service", "tests", "container", "drivers", "upstream", "bench")][string]$Part,
-  [string]$Packed = "packed",
-  [string]$Report = "report",
-  [string]$Only = "."
+  [string]$Packed = "packed", [string]$Report = "report", [string]$Only = "."
 )
 Set-StrictMode -Version 2.0
 $ErrorActionPreference = "Stop"
 
 $logs = (New-Item -ItemType Directory -Force -Path (Join-Path $Report $Part)).FullName
-$from = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Packed)
 $scripts = (Resolve-Path (Join-Path $PSScriptRoot "..\..\service_installer\windows")).Path
+. (Join-Path $scripts "node-check\harness.ps1")
+Get-Administrator | Out-Null
+$from = Get-NetPath $Packed
 $programs = Join-Path $from "programs"
-$ctl = Join-Path $programs "csi-proxyctl.exe"
-$proxy = Join-Path $programs "csi-proxy.exe"
-$hostile = Join-Path $programs "hostile.exe"
-$goClient = Join-Path $from "bench\load.exe"
-$goRelease = Join-Path $from "bench\csi-proxy-go.exe"
+$ctl, $proxy, $hostile = "csi-proxyctl.exe", "csi-proxy.exe", "hostile.exe" | ForEach-Object { Join-Path $programs $_ }
+$goClient, $goRelease = "load.exe", "csi-proxy-go.exe" | ForEach-Object { Join-Path $from "bench\$_" }
 # Shows details, because the machine is discarded after the run.
 $showDetails = $true
-. (Join-Path $scripts "node-check\harness.ps1")
-
 $windows = Get-CimInstance Win32_OperatingSystem
-$revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
+$revision = Get-RegistryValue "SOFTWARE\Microsoft\Windows NT\CurrentVersion" "UBR"
 $about = "$($windows.Caption), build $($windows.BuildNumber).$revision"
 
 # Runs a program to its end and appends its output to NAME.log. Fails unless it exits with $Code.
 function Invoke-Logged([string]$Name, [string]$Path, [string[]]$Arguments, [int]$Seconds = 600, [int]$Code = 0) {
   $call = Invoke-Program $Path $Arguments $Seconds
   $said = "$($call.Out)`n$($call.Err)".Trim()
-  [System.IO.File]::AppendAllText((Join-Path $logs "$Name.log"), "$Path $($Arguments -join ' ')`n$said`n", $utf8)
+  [System.IO.File]::AppendAllText((Get-NetPath "$logs\$Name.log"), "$Path $($Arguments -join ' ')`n$said`n", $utf8)
   $tail = @($said -split "`n" | Select-Object -Last 8) -join " "
   Assert-That ($call.Code -eq $Code) "exit code $($call.Code), not ${Code}: $tail"
   $said
@@ -76,28 +69,22 @@ function Assert-Answering {
 }
 
 # Opens a client that sends nothing and stays open, as released Go clients do.
-function Open-Abandoned {
-  $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", "csi-proxy-filesystem-v1", [System.IO.Pipes.PipeDirection]::InOut)
-  $client.Connect(5000)
-  $client
-}
+function Open-Abandoned { Open-Pipe "." "csi-proxy-filesystem-v1" 5000 }
 
 function Test-Service {
   $next = Join-Path $installed "next.exe"
   $installedProgram = Join-Path $installed "csi-proxy.exe"
   Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
-  Test-Part "upgrade" "an upgrade serves" {
-    Assert-Passed "install"
+  Test-Part "upgrade" "an upgrade serves" -Needs "install" {
     # The program with another byte at its end, which Windows ignores.
-    [System.IO.File]::WriteAllBytes($next, [System.IO.File]::ReadAllBytes($installedProgram) + [byte]1)
+    [System.IO.File]::WriteAllBytes((Get-NetPath $next), [System.IO.File]::ReadAllBytes((Get-NetPath $installedProgram)) + [byte]1)
     $size = (Get-Item $next).Length
     Invoke-Logged "service" $service "upgrade", "--binary", $next
     Assert-That ((Get-Item $installedProgram).Length -eq $size) "the old program is still there"
     Assert-Answering
   }
   foreach ($broken in @("no program", "cmd.exe")) {
-    Test-Part "rollback ($broken)" "an upgrade to what does not serve brings the old program back" {
-      Assert-Passed "install"
+    Test-Part "rollback ($broken)" "an upgrade to what does not serve brings the old program back" -Needs "install" {
       Set-Content -Path $next -Value $broken
       if ($broken -ne "no program") { Copy-Item (Join-Path $env:SystemRoot "System32\$broken") $next -Force }
       $before = (Get-FileHash $installedProgram).Hash
@@ -107,12 +94,10 @@ function Test-Service {
       Assert-Answering
     }
   }
-  Test-Part "rights" "an administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER" {
-    Assert-Passed "install"
+  Test-Part "rights" "an administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER" -Needs "install" {
     Invoke-Logged "rights" $hostile "-rights=filesystem-v1"
   }
-  Test-Part "crash" "the service manager starts the service again after a crash, while clients that never close it have a pipe open" {
-    Assert-Passed "install"
+  Test-Part "crash" "the service manager starts the service again after a crash, while clients that never close it have a pipe open" -Needs "install" {
     $clients = foreach ($i in 1..10) { Open-Abandoned }
     Stop-Process -Force -Id (Get-CimInstance Win32_Service -Filter "Name = 'csi-proxy'").ProcessId
     $until = (Get-Date).AddSeconds(60)
@@ -127,13 +112,11 @@ function Test-Service {
       Assert-That ($offered.Count -eq 1 -and $offered[0] -eq $pair[1]) "'$($pair[0])' is completed to '$($offered -join ' ')'"
     }
   }
-  Test-Part "uninstall" "nothing of the service stays" {
-    Assert-Passed "install"
+  Test-Part "uninstall" "nothing of the service stays" -Needs "install" {
     Invoke-Logged "service" $service "uninstall"
     Assert-That ($null -eq (Get-Service "csi-proxy" -ErrorAction SilentlyContinue)) "the service is still there"
   }
-  Test-Part "take-over" "the service of the Go release serves, and is then replaced under its own name" {
-    Assert-Passed "uninstall"
+  Test-Part "take-over" "the service of the Go release serves, and is then replaced under its own name" -Needs "uninstall" {
     Copy-Item $goRelease (Join-Path $installed "csi-proxy-go.exe")
     $line = "`"$installed\csi-proxy-go.exe`" -windows-service -logtostderr=false -log_file=$serviceLogs\csi-proxy.log"
     New-Service -Name "csiproxy" -BinaryPathName $line | Out-Null
@@ -167,23 +150,18 @@ function Test-Natively {
     Invoke-Logged "prepare" "icacls.exe" $temporary, "/setowner", "*S-1-5-32-544" | Out-Null
     $env:TEMP = $temporary
     $env:TMP = $temporary
-    [Environment]::CurrentDirectory = "C:\"
+    [Environment]::CurrentDirectory = Get-NetPath "C:\"
   }
   if ((Get-Count "OK") -ne 1) { return }
   foreach ($test in $known.tests) {
     if ($test.name -notmatch $Only) { continue }
     Test-Part $test.name "passes without Wine" {
       if ($test.left_out -ne "") { Skip-Part $test.left_out }
-      foreach ($pair in $test.environment) {
-        $name, $value = $pair -split "=", 2
-        Set-Item "Env:$name" $value
-      }
+      foreach ($pair in $test.environment) { $name, $value = $pair -split "=", 2; Set-Item "Env:$name" $value }
       try {
         $said = Invoke-Logged $test.name "C:$($test.command[0].Replace('/', '\'))" @($test.command | Select-Object -Skip 1) $test.timeout
         @($said -split "`n" | Select-String "^\[  PASSED  \]|^\[  SKIPPED \]" | ForEach-Object { $_.Line.Trim() }) -join ", "
-      } finally {
-        foreach ($pair in $test.environment) { Remove-Item "Env:$(($pair -split '=', 2)[0])" }
-      }
+      } finally { foreach ($pair in $test.environment) { Remove-Item "Env:$(($pair -split '=', 2)[0])" } }
     }
   }
 }
@@ -196,6 +174,7 @@ function Test-Container {
   if ([int]$windows.BuildNumber -ge 26100) { $tag = "ltsc2025" }
   $image = "mcr.microsoft.com/windows/nanoserver:$tag"
   $beside = Join-Path $env:SystemDrive "csi-proxy-container"
+  $admin = "ContainerAdministrator"
   $inside = "--rm", "--isolation=process", "--network=none", "--volume=${beside}:C:\programs:ro", "--volume=${pipe}:${pipe}"
   # Runs a command in the container as an account.
   function Invoke-Inside([string]$Account, [string[]]$Command, [int]$Code = 0) {
@@ -211,7 +190,6 @@ function Test-Container {
     Invoke-Logged "container" "docker.exe" "image", "inspect", "--format={{.OsVersion}}", $image
     Invoke-Inside $admin "cmd.exe", "/c", "ver"
   }
-  $admin = "ContainerAdministrator"
   $look = "C:\programs\csi-proxyctl.exe", "filesystem", "path-exists", "--path=C:\var\lib\kubelet", "--api=v1"
   # For each case: the account, the expected exit code and the command.
   $cases = [ordered]@{
@@ -224,8 +202,7 @@ function Test-Container {
     "other accounts" = @("ContainerUser", 3) + $look
   }
   foreach ($name in $cases.Keys) {
-    Test-Part $name "what the account may do with the mounted pipe" {
-      Assert-Passed "install", "image"
+    Test-Part $name "what the account may do with the mounted pipe" -Needs "install", "image" {
       $account, $code, $command = $cases[$name]
       Invoke-Inside $account $command -Code $code
       # Fails if the container could create an instance, which would answer instead.
@@ -276,8 +253,7 @@ function Test-Upstream {
   $env:ENABLE_ISCSI_TESTS = "TRUE"
   $env:ETHERNET_NAME = @(Get-NetIPAddress -AddressFamily IPv4 -PrefixOrigin Dhcp)[0].InterfaceAlias
   foreach ($test in "TestFilesystemAPIGroup", "TestDiskAPIGroup", "TestVolumeAPIs", "TestSmbAPIGroup", "TestIscsiAPIGroup", "TestGetBIOSSerialNumber", "TestServiceCommands") {
-    Test-Part $test "upstream's test passes" {
-      Assert-Passed "install"
+    Test-Part $test "upstream's test passes" -Needs "install" {
       $said = Invoke-Logged $test (Join-Path $from "upstream\tests.exe") "-test.v", "-test.run=^$test`$" 1200
       @($said -split "`n" | Where-Object { $_ -match "--- (PASS|SKIP)" } | ForEach-Object { $_.Trim() }) -join "; "
     }
@@ -305,7 +281,7 @@ function Test-Node {
   Test-Part "node-check" "service_installer/windows/node-check.ps1 passes" {
     $global:LASTEXITCODE = 0
     & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note "a runner of GitHub"
-    if ($LASTEXITCODE -eq 3) { throw "a part did not come to its end: node-check\REPORT.md says which" }
+    if ($LASTEXITCODE -gt 1) { throw "exit code ${LASTEXITCODE}: a part did not come to its end; node-check\REPORT.md says which" }
     Assert-That ($LASTEXITCODE -eq 0) "exit code $LASTEXITCODE; node-check\REPORT.md says which part failed"
   }
 }
@@ -314,10 +290,7 @@ $run = @{
   "node-check" = "Test-Node"; "service" = "Test-Service"; "tests" = "Test-Natively"; "container" = "Test-Container"
   "drivers" = "Test-Drivers"; "upstream" = "Test-Upstream"; "bench" = "Test-Bench"
 }
-try { & $run[$Part] } catch {
-  $why = $_
-  Test-Part "run" "nothing fails outside of the parts" { throw $why }
-}
+try { & $run[$Part] } catch { Add-RunError $_ }
 foreach ($log in Get-ChildItem "$serviceLogs\*" -ErrorAction SilentlyContinue) { Copy-Item $log.FullName $logs }
 Add-Fact "programs" { Get-ChildItem "$programs\*" | Get-FileHash | Format-Table -AutoSize -Property "Hash", "Path" }
 

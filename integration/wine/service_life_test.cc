@@ -285,7 +285,7 @@ TEST_F(ServiceLifeTest, TheInstallerSearchesForTheProgramInItsOwnFolder) {
   SetEnvironmentVariableW(L"PATH", (path + L";" + before).c_str());
   EXPECT_EQ(Execute({"csi-proxy-service.exe", "install", "--dry-run"}), 0) << said_;
   SetEnvironmentVariableW(L"PATH", before);
-  EXPECT_THAT(said_, HasSubstr(Program().string()));
+  EXPECT_THAT(said_, HasSubstr(" and csi-proxy.exe of " + directory_.string() + " into "));
 }
 
 class InstalledNode final : public TestNode {

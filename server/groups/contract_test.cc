@@ -73,6 +73,18 @@ TEST_F(DiskContract, BringingADiskOnlineClearsItsReadOnlyFlag) {
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 3}).ok());
 }
 
+TEST_F(DiskContract, ADiskThatIsOnlineAndWritableIsNotMountedAgain) {
+  Volume(1);
+  const auto is_read_only = [this] {
+    return node_->Snapshot().disks[1].partitions.back().mounted_read_only;
+  };
+  node_->core()->Change([](machine::simulator::NodeState& state) {
+    state.disks[1].partitions.back().mounted_read_only = true;
+  });
+  ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = true}).ok());
+  EXPECT_TRUE(is_read_only());
+}
+
 TEST_F(VolumeContract, FileSystemAndAllocationUnitMayBeChosen) {
   const std::string volume = Volume(1, false);
   const auto format = [&](const std::string& file_system, uint32_t unit) {

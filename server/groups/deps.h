@@ -30,6 +30,9 @@ struct NodeRules {
   bool bind_smb_credentials = false;
   // True if calls may map shares of this node.
   bool allow_local_shares = false;
+  // How the node's operator permits that: the end of the error's text. Empty in an embedded node,
+  // whose options do not permit it.
+  std::string local_shares_remedy = {};
   // If true, calls of the released versions refuse disks and volumes with data that Windows does
   // not recognise. Calls of the storage group always do.
   bool keep_foreign_data = false;

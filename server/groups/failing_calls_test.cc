@@ -174,13 +174,11 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A volume is unmounted even if it cannot be flushed or its disk stays online.
     {"storage.UnstageTarget", "win32.Flush"},
     {"storage.UnstageTarget", "win32.ListMountPoints"},
-    {"storage.UnstageTarget", "win32.ListVolumes"},
     {"storage.UnstageTarget", "wmi.Associators/*"},
     {"storage.UnstageTarget", "wmi.Invoke/*"},
     {"storage.UnstageTarget", "wmi.Query/*"},
     {"storage.UnstageVolume", "win32.Flush"},
     {"storage.UnstageVolume", "win32.ListMountPoints"},
-    {"storage.UnstageVolume", "win32.ListVolumes"},
     {"storage.UnstageVolume", "wmi.Invoke/*"},
     {"storage.UnstageVolume", "wmi.Query/*"},
     {"volume.UnmountVolume", "win32.Flush"},

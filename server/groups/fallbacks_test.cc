@@ -50,7 +50,14 @@ class FallbackTest : public StrictDiskTest {
     Change([&](NodeState& state) { change(state.disks[number]); });
   }
 
-  // Returns the fallbacks of the call, each with its count.
+  // Returns the fallbacks that the failing call took, each with its count.
+  static std::map<std::string, uint64_t> TakenInVain(absl::FunctionRef<absl::Status()> call) {
+    return Taken([&] {
+      EXPECT_FALSE(call().ok());
+      return absl::OkStatus();
+    });
+  }
+  // Returns the fallbacks that the call took, each with its count.
   static std::map<std::string, uint64_t> Taken(absl::FunctionRef<absl::Status()> call) {
     std::map<std::string, uint64_t> before;
     for (const FallbackFacts& facts : kFallbacks) {
@@ -88,11 +95,16 @@ TEST_F(FallbackTest, AVolumesWholeLifeUsesNoFallbackOnTheExpectedWindows) {
 }
 
 TEST_F(FallbackTest, UnexpectedAnswersOfWmiAboutDisksUseTheirFallbacks) {
+  const host::DiskDescription disk = *host_->disk().GetLayout(context_, 1);
+  const host::DiskDescription other = *host_->disk().GetLayout(context_, 2);
   Inject("wmi.Invoke/MSFT_Disk.Initialize", 40006);
-  EXPECT_THAT(Taken([&] { return host_->disk().InitializeGpt(context_, 1); }),
+  EXPECT_THAT(Taken([&] { return host_->disk().InitializeGpt(context_, disk); }),
               ElementsAre(Pair("method-repeated", 1)));
+  Fail("wmi.Invoke/MSFT_Disk.Initialize", 2, 40003);
+  EXPECT_THAT(TakenInVain([&] { return host_->disk().InitializeGpt(context_, other); }),
+              ElementsAre(Pair("method-refused-again", 1), Pair("method-repeated", 1)));
   Inject("wmi.Invoke/MSFT_Disk.CreatePartition", 42002);
-  EXPECT_THAT(Taken([&] { return host_->disk().CreateBasicPartition(context_, 1); }),
+  EXPECT_THAT(Taken([&] { return host_->disk().CreateBasicPartition(context_, disk); }),
               ElementsAre(Pair("partition-without-letter", 1)));
   ChangeDisk(2, [](Disk& disk) { disk.without_number = true; });
   EXPECT_THAT(Taken([&] { return disk_->ListDiskIDs(context_, {}).status(); }),
@@ -108,6 +120,10 @@ TEST_F(FallbackTest, UnexpectedAnswersOfDisksUseTheirFallbacks) {
   Refuse(machine::control::kQueryProperty, 5);
   EXPECT_THAT(Taken([&] { return disk_->ListDiskIDs(context_, {}).status(); }),
               ElementsAre(Pair("page83-from-wmi", 1)));
+  // A disk that is not ready says nothing about the rights of the handle.
+  Refuse(machine::control::kQueryProperty, win32_error::kNotReady);
+  EXPECT_THAT(Taken([&] { return disk_->ListDiskIDs(context_, {}).status(); }),
+              ElementsAre(Pair("disk-does-not-answer", 1)));
   ChangeDisk(1, [](Disk& disk) {
     disk.facts.bus_type = 17;
     disk.facts.scsi_name = "vol02845b1c7d9e3f0a60001Amazon Elastic Block Store              1D0F";
@@ -123,6 +139,9 @@ TEST_F(FallbackTest, UnexpectedAnswersOfDisksUseTheirFallbacks) {
   Refuse(machine::control::kGetScsiAddress, 1);
   EXPECT_THAT(Taken([&] { return disk_->ListDiskLocations(context_, {}).status(); }),
               ElementsAre(Pair("azure-lun-unknown", 1)));
+  Refuse(machine::control::kGetScsiAddress, win32_error::kNotReady);
+  EXPECT_THAT(Taken([&] { return disk_->ListDiskLocations(context_, {}).status(); }),
+              ElementsAre(Pair("disk-does-not-answer", 1)));
 }
 
 TEST_F(FallbackTest, UnexpectedErrorsWhenADiskGoesOnlineOrOfflineUseFallbacks) {
@@ -141,6 +160,9 @@ TEST_F(FallbackTest, UnexpectedErrorsWhenADiskGoesOnlineOrOfflineUseFallbacks) {
               IsEmpty());
   Refuse(machine::control::kGetDriveLayout, 5);
   EXPECT_THAT(Taken([&] { return SetOnline(1, true); }), ElementsAre(Pair("layout-not-read", 1)));
+  Refuse(machine::control::kGetDriveLayout, win32_error::kNotReady);
+  EXPECT_THAT(Taken([&] { return SetOnline(1, true); }),
+              ElementsAre(Pair("disk-does-not-answer", 1)));
   ASSERT_TRUE(SetOnline(1, false).ok());
   Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = true; });
   EXPECT_THAT(Taken([&] { return SetOnline(1, true); }),
@@ -163,7 +185,7 @@ TEST_F(FallbackTest, VolumesThatDoNotArriveUseTheirFallback) {
   EXPECT_THAT(Taken([&] { return Partition(1); }),
               ElementsAre(Pair("partitions-brought-online", 1)));
   // This call waits for ten seconds before it accepts one volume.
-  EXPECT_THAT(Taken([&] { return disk::AwaitVolumes(*host_, context_, 1, 2, "online"); }),
+  EXPECT_THAT(Taken([&] { return disk::AwaitVolumes(*host_, context_, 1, 2, "online").status(); }),
               ElementsAre(Pair("fewer-volumes", 1), Pair("partitions-brought-online", 1)));
 }
 
@@ -171,7 +193,8 @@ TEST_F(FallbackTest, AVolumeUnknownToWmiUsesItsFallback) {
   const std::string volume = Volume(1, false);
   EXPECT_THAT(
       Taken([&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }),
-      ElementsAre(Pair("volume-unknown-to-wmi", 1)));
+      IsEmpty())
+      << "WMI shows the volume after the refresh of its disk";
 }
 
 TEST_F(FallbackTest, AFileSystemCalledRawUsesItsFallback) {
@@ -189,13 +212,20 @@ TEST_F(FallbackTest, ARefusedGrowthUsesItsFallback) {
   Refuse(machine::control::kUpdateDriveSize, 5);
   EXPECT_THAT(Taken([&] { return Resize(volume, full); }), IsEmpty()) << "nothing is asked";
   EXPECT_THAT(Taken([&] { return Resize(volume, 0); }), ElementsAre(Pair("size-not-updated", 1)));
+  Refuse(machine::control::kUpdateDriveSize, win32_error::kIoDevice);
+  EXPECT_THAT(Taken([&] { return Resize(volume, 0); }),
+              ElementsAre(Pair("disk-does-not-answer", 1)));
   EXPECT_THAT(Taken([&] { return Resize(volume, full + kGiB); }), IsEmpty());
   Inject("wmi.Invoke/MSFT_Partition.Resize", 4097);
   EXPECT_THAT(Taken([&] { return Resize(volume, full + 2 * kGiB); }),
               ElementsAre(Pair("resize-repeated", 1)));
-  Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
+  Inject("wmi.Invoke/MSFT_Partition.Resize", 4);
   EXPECT_THAT(Taken([&] { return Resize(volume, full + 2 * kGiB + 20 * kMiB); }),
               ElementsAre(Pair("growth-given-up", 1)));
+  // The volume has errors.
+  Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
+  EXPECT_THAT(Taken([&] { return Resize(volume, full + 2 * kGiB + 20 * kMiB); }),
+              ElementsAre(Pair("growth-obstructed", 1)));
   // A resize fails if Windows refuses to grow the volume by 100 MiB or more.
   Inject("wmi.Invoke/MSFT_Partition.Resize", 42008);
   EXPECT_THAT(Taken([&] {
@@ -222,14 +252,22 @@ TEST_F(FallbackTest, MountsOnOpenAndDeepDirectoriesUseTheirFallbacks) {
   Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = true; });
   const std::string deep = Below(std::string(150, 'd') + "\\" + std::string(150, 'e'));
   ASSERT_TRUE(Mkdir(deep).ok());
-  EXPECT_THAT(Taken([&] { return Mount(volume, deep); }),
-              ElementsAre(Pair("verbatim-mount-path", 1)));
-  EXPECT_THAT(Taken([&] { return Unmount(volume, deep); }),
+  EXPECT_THAT(Taken([&] {
+                EXPECT_TRUE(Mount(volume, deep).ok());
+                return Unmount(volume, deep);
+              }),
+              IsEmpty());
+  Fail("win32.SetMountPoint", 1, win32_error::kInvalidName);
+  EXPECT_THAT(TakenInVain([&] { return Mount(volume, deep); }),
               ElementsAre(Pair("verbatim-mount-path", 1)));
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(Mkdir(Below("n")).ok());
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
   ASSERT_TRUE(Mount(volume, Below("n")).ok());
+  Fail("win32.DeleteMountPoint", 1, win32_error::kGeneralFailure);
+  EXPECT_THAT(Taken([&] { return Rmdir(Below("m")); }), ElementsAre(Pair("mount-not-ended", 1)));
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  ASSERT_TRUE(Mount(volume, Below("m")).ok());
   ASSERT_TRUE(node_->DetachDisk(1).ok());
   Fail("win32.DeleteMountPoint", 0, 2);
   EXPECT_THAT(Taken([&] { return Unmount(volume, Below("m")); }),
@@ -245,9 +283,9 @@ TEST_F(FallbackTest, FoldersThatTheMountManagerNamesDifferentlyUseTheirFallback)
       std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\work)")});
   Remake();
   ASSERT_TRUE(Mount(volume, R"(C:\work\m)").ok());
-  const VolumeId id = *VolumeId::Parse(volume);
+  host::VolumeView view = {.id = *VolumeId::Parse(volume), .extents = {}};
   const auto points = [&] {
-    return host_->volume().ListMountPoints(context_, id, deps_.roots.get()).status();
+    return host_->volume().ReadMounts(context_, deps_.roots.get(), &view);
   };
   EXPECT_THAT(Taken(points), ElementsAre(Pair("folder-by-another-name", 1)));
   Behave([](Behaviour& behaviour) { behaviour.stale_mount_entries = true; });
@@ -276,6 +314,15 @@ TEST_F(FallbackTest, APortalThatCannotBeUpdatedUsesItsFallback) {
                     .status();
               }),
               ElementsAre(Pair("portal-not-updated", 1)));
+  Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 1, 0xEFFF0003);
+  EXPECT_THAT(Taken([&] {
+                return iscsi_
+                    ->DiscoverTargetPortal(
+                        context_,
+                        {.target_portal = {.target_address = "10.0.0.5", .target_port = 3260}})
+                    .status();
+              }),
+              ElementsAre(Pair("portal-refuses", 1)));
 }
 
 }  // namespace

@@ -2,13 +2,9 @@
 
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
 #include "server/names/win32_error.h"
 
@@ -46,28 +42,6 @@ absl::StatusOr<int64_t> SignedBytes(absl::string_view what, uint64_t bytes) {
     return absl::InternalError(absl::StrCat(what, ": ", bytes, " bytes, which is impossible"));
   }
   return static_cast<int64_t>(bytes);
-}
-
-std::optional<disk::DiskLocation> ParseLocation(absl::string_view text) {
-  disk::DiskLocation location;
-  std::string port;
-  const std::pair<absl::string_view, std::string*> parts[] = {
-      {"Adapter ", &location.adapter}, {"Bus ", &location.bus},    {"Port ", &port},
-      {"Target ", &location.target},   {"LUN ", &location.lun_id},
-  };
-  for (absl::string_view part : absl::StrSplit(text, ':')) {
-    part = absl::StripAsciiWhitespace(part);
-    for (const auto& [prefix, out] : parts) {
-      absl::string_view number = part;
-      uint32_t value;
-      if (absl::ConsumePrefix(&number, prefix) && absl::SimpleAtoi(number, &value)) {
-        *out = absl::StrCat(value);
-      }
-    }
-  }
-  if (location.bus.empty()) location.bus = std::move(port);
-  if (location == disk::DiskLocation{}) return std::nullopt;
-  return location;
 }
 
 }  // namespace csi_proxy::groups

@@ -1,14 +1,12 @@
-// Checks the fields of requests, and converts the texts and sizes of Windows to fields of answers.
+// Checks the fields of requests, and converts the sizes of Windows to fields of answers.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "csi_proxy/disk/hub.h"
 #include "server/names/windows_path.h"
 
 namespace csi_proxy::groups {
@@ -27,11 +25,5 @@ absl::Status CheckText(absl::string_view field, absl::string_view text, size_t m
 
 // Returns INTERNAL, naming `what`, for a size that no disk or file system can have.
 absl::StatusOr<int64_t> SignedBytes(absl::string_view what, uint64_t bytes);
-
-// Parses MSFT_Disk.Location, as `Integrated : Bus 0 : Device 30 : Function 0 : Adapter 0 : Port 1 :
-// Target 2 : LUN 3`: the numbers after Adapter, Bus (or Port where there is no Bus), Target and
-// LUN. A part that is missing or not a number is empty: most NVMe disks have no LUN. Returns
-// nothing if all four parts are empty.
-std::optional<disk::DiskLocation> ParseLocation(absl::string_view text);
 
 }  // namespace csi_proxy::groups

@@ -2,11 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/host/disk_description.h"
 
 namespace csi_proxy::groups {
 namespace {
 
 using disk::DiskLocation;
+using host::ParseLocation;
 
 TEST(ParseLocationTest, TheFourNumbersAreFoundAnywhereInTheText) {
   const DiskLocation expected{.adapter = "0", .bus = "1", .target = "2", .lun_id = "63"};
@@ -37,7 +39,7 @@ TEST(ParseLocationTest, MissingPartsAreEmpty) {
 TEST(ParseLocationTest, TextWithoutAnyOfTheFourNumbersHasNoLocation) {
   for (const char* text : {"", "Integrated", "Integrated : Device 30", "Adapter x",
                            ":::", "PCI Slot 3 : Bus x", "Business 1 : Portal 2"}) {
-    EXPECT_FALSE(ParseLocation(text).has_value()) << text;
+    EXPECT_EQ(ParseLocation(text), DiskLocation()) << text;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "server/base/status_macros.h"
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
+#include "server/host/windows_use.h"
 #include "server/names/unicode.h"
 #include "server/names/win32_error.h"
 
@@ -45,19 +46,16 @@ bool IsKubelets(const host::MountPoint& point) {
 
 // Returns FAILED_PRECONDITION if a folder mounts the volume, because drivers format a volume before
 // they mount it. Ignores drive letters, because Windows assigns them to new volumes by itself.
-absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                             Erase erase) {
-  ABSL_ASSIGN_OR_RETURN(const auto points,
-                        deps.host->volume().ListMountPoints(context, volume, deps.roots.get()));
-  for (const host::MountPoint& point : points) {
+absl::Status CheckNotMounted(const Deps& deps, const host::VolumeView& volume, Erase erase) {
+  for (const host::MountPoint& point : volume.mounts) {
     if (point.is_drive()) continue;
     if (erase == Erase::kStatic && point.is_drivers && !IsKubelets(point)) continue;
     if (deps.log != nullptr) {
-      deps.log(absl::StrCat("volume ", volume.ToString(), " was not formatted: it is mounted at ",
-                            point.path));
+      deps.log(absl::StrCat("volume ", volume.id.ToString(),
+                            " was not formatted: it is mounted at ", point.path));
     }
     return absl::FailedPreconditionError(
-        absl::StrCat("volume_id: volume ", volume.ToString(),
+        absl::StrCat("volume_id: volume ", volume.id.ToString(),
                      " is mounted at a folder and keeps its content; `mountvol` on the node shows "
                      "the folder"));
   }
@@ -66,15 +64,14 @@ absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const
 
 // Returns a disk's number and id, because Windows may give the number to another disk.
 std::string NameDisk(const Deps& deps, const CallContext& context, uint32_t disk_number) {
-  const auto disks = deps.host->disk().ListDiskIdentities(context);
-  std::string id;
-  for (const host::DiskIdentity& disk : disks.value_or(std::vector<host::DiskIdentity>())) {
-    if (disk.disk_number != disk_number) continue;
-    id = !disk.page83.empty()          ? absl::StrCat(" (page 83 ", disk.page83, ")")
-         : !disk.serial_number.empty() ? absl::StrCat(" (serial number ", disk.serial_number, ")")
-                                       : "";
-  }
-  return absl::StrCat("disk ", disk_number, id);
+  const host::DiskDescription disk = deps.host->disk()
+                                         .Describe(context, disk_number, host::AskDisks::kIds)
+                                         .value_or(host::DiskDescription());
+  return absl::StrCat("disk ", disk_number,
+                      !disk.page83.empty() ? absl::StrCat(" (page 83 ", disk.page83, ")")
+                      : !disk.serial_number.empty()
+                          ? absl::StrCat(" (serial number ", disk.serial_number, ")")
+                          : "");
 }
 
 // The error for data that must not be formatted. `found` names the disk and what was found.
@@ -88,39 +85,42 @@ absl::Status HoldsData(absl::string_view found) {
 // Likewise for a volume, whose file system may be damaged or not decrypted yet
 // (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` says what is
 // wrong with the volume.
-absl::Status HoldsData(const Deps& deps, const CallContext& context, const VolumeId& volume,
+absl::Status HoldsData(const Deps& deps, const CallContext& context, const host::VolumeView& volume,
                        absl::string_view found) {
-  ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
   return Appended(
-      HoldsData(absl::StrCat("volume ", volume.ToString(), " of ", NameDisk(deps, context, number),
-                             " ", found)),
+      HoldsData(absl::StrCat("volume ", volume.id.ToString(), " of ",
+                             NameDisk(deps, context, volume.extents.front().disk_number), " ",
+                             found)),
       "if it is a file system of Windows, see the System log of the node, then take the disk "
       "offline and online again");
 }
 
 }  // namespace
 
-absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context, const VolumeId& volume) {
-  ABSL_ASSIGN_OR_RETURN(const auto sign, deps.host->volume().SignOfUse(context, volume));
+absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context,
+                            const host::VolumeView& volume) {
+  const std::string sign = deps.host->volume().SignOfUse(volume);
   if (sign.empty()) return absl::OkStatus();
   return HoldsData(deps, context, volume, absl::StrCat("has lost its file system (", sign, ")"));
 }
 
-absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                        host::Look look) {
+absl::Status CheckBlank(const Deps& deps, const CallContext& context,
+                        const host::VolumeView& volume, host::Look look) {
   ABSL_RETURN_IF_ERROR(CheckNeverUsed(deps, context, volume));
-  ABSL_ASSIGN_OR_RETURN(const bool blank, deps.host->volume().IsBlank(context, volume, look));
-  if (blank) return absl::OkStatus();
-  return HoldsData(deps, context, volume,
-                   absl::StrCat("holds ", deps.host->volume().DescribeData(context, volume)));
+  ABSL_ASSIGN_OR_RETURN(const auto data, deps.host->volume().FindData(context, volume, look));
+  if (!data.empty()) return HoldsData(deps, context, volume, absl::StrCat("holds ", data));
+  // The bytes are another volume's if the disk has got another number.
+  ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->volume().Locate(context, volume.id));
+  if (now.extents == volume.extents) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("volume ", volume.id.ToString(),
+                                             " has moved to another place: repeat the call"));
 }
 
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const auto size, deps.host->disk().GetSize(context, disk_number));
-  ABSL_ASSIGN_OR_RETURN(const auto blank, deps.host->disk().IsBlank(context, disk_number, 0, size));
-  if (blank) return absl::OkStatus();
-  return HoldsData(absl::StrCat(NameDisk(deps, context, disk_number), " holds ",
-                                deps.host->disk().DescribeData(context, disk_number)));
+  ABSL_ASSIGN_OR_RETURN(const auto data,
+                        deps.host->disk().FindData(context, disk_number, host::Look::kThroughout));
+  if (data.empty()) return absl::OkStatus();
+  return HoldsData(absl::StrCat(NameDisk(deps, context, disk_number), " holds ", data));
 }
 
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
@@ -178,16 +178,31 @@ absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId
 }
 
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                           const host::FormatOptions& options, Erase erase,
-                           absl::FunctionRef<absl::Status()> check) {
+                           const host::FormatOptions& options, Erase erase) {
   host::VolumeHost& volumes = deps.host->volume();
   ABSL_ASSIGN_OR_RETURN(const auto before, volumes.GetFileSystem(context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto lock, LockVolume(*deps.locks, context, volume));
   ABSL_RETURN_IF_ERROR(volumes.AwaitFormat(context, volume));
-  ABSL_RETURN_IF_ERROR(check());
-  ABSL_RETURN_IF_ERROR(CheckNotMounted(deps, context, volume, erase));
-  ABSL_ASSIGN_OR_RETURN(const auto now, volumes.GetFileSystem(context, volume));
-  if (before.empty() && !now.empty()) {
+  // The one look under the lock: another call may have changed the volume before.
+  ABSL_ASSIGN_OR_RETURN(auto view, volumes.Locate(context, volume));
+  const uint32_t number = view.extents.front().disk_number;
+  ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
+  ABSL_RETURN_IF_ERROR(AboutField("volume_id", host::CheckNotWindows(disk)));
+  std::vector<host::VolumeView> all;
+  if (erase != Erase::kStatic) {
+    ABSL_ASSIGN_OR_RETURN(all, volumes.LookAtDisk(context, number, deps.roots.get()));
+    ABSL_RETURN_IF_ERROR(AboutField("volume_id", host::CheckNotMounted(number, all)));
+  }
+  const auto found = absl::c_find_if(all, [&](const auto& one) { return one.id == volume; });
+  if (found != all.end()) {
+    view = *found;
+  } else {
+    ABSL_RETURN_IF_ERROR(volumes.ReadMounts(context, deps.roots.get(), &view));
+  }
+  ABSL_RETURN_IF_ERROR(CheckNotMounted(deps, view, erase));
+  ABSL_ASSIGN_OR_RETURN(view.file_system, volumes.GetFileSystem(context, volume));
+  const std::string& now = view.file_system.name;
+  if (before.name.empty() && !now.empty()) {
     const bool is_as_asked =
         now == options.file_system && options.allocation_unit_bytes == 0 && options.label.empty();
     if (is_as_asked) return absl::OkStatus();
@@ -201,9 +216,9 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
   }
   if (now.empty() && (erase == Erase::kNothing || deps.keep_foreign_data)) {
     ABSL_RETURN_IF_ERROR(
-        AboutField("volume_id", CheckBlank(deps, context, volume, host::Look::kThroughout)));
+        AboutField("volume_id", CheckBlank(deps, context, view, host::Look::kThroughout)));
   } else if (now.empty() && erase == Erase::kStatic) {
-    ABSL_RETURN_IF_ERROR(AboutField("volume_id", CheckNeverUsed(deps, context, volume)));
+    ABSL_RETURN_IF_ERROR(AboutField("volume_id", CheckNeverUsed(deps, context, view)));
   }
   return Format(deps, context, volume, options);
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,13 +21,15 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                absl::string_view label = "");
 
 // Returns FAILED_PRECONDITION, with what the data is and how to save it, for a volume that was
-// in use before (SignOfUse() of volume_host.h). REQUIRES: Windows recognises no file system on it.
-absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context, const VolumeId& volume);
+// in use before (SignOfUse() of volume_host.h). REQUIRES: Windows recognises no file system on it;
+// the mounts of `volume` were read under its lock.
+absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context,
+                            const host::VolumeView& volume);
 // Returns the error of CheckNeverUsed(), or FAILED_PRECONDITION with the same advice unless the
 // volume reads as zero at the places that `look` names. A freshly partitioned volume reads as zero,
 // so it is recognised after a crash without another mark.
-absl::Status CheckBlank(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                        host::Look look);
+absl::Status CheckBlank(const Deps& deps, const CallContext& context,
+                        const host::VolumeView& volume, host::Look look);
 // Returns FAILED_PRECONDITION, with the same advice, unless the whole disk reads as zero at the
 // places of Look::kThroughout. REQUIRES: the disk is online.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
@@ -49,13 +50,13 @@ enum class Erase {
   kStatic,
 };
 
-// Formats a volume under its lock. Runs `check` first and returns its error. Then looks at the
-// volume again, because drivers format a volume that an earlier call reported as unformatted:
+// Formats a volume under its lock. FAILED_PRECONDITION for a volume of a disk of Windows and,
+// unless `erase` is kStatic, of a disk in use by the node (windows_use.h). Looks at the volume
+// under the lock, because drivers format a volume that an earlier call reported as unformatted:
 // returns OK if another call has formatted it as requested, FAILED_PRECONDITION if it has another
 // format or content that `erase` does not cover, or if it has lost a file system. Only the log
 // names the folder of a mount, because it may be another tenant's.
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                           const host::FormatOptions& options, Erase erase,
-                           absl::FunctionRef<absl::Status()> check);
+                           const host::FormatOptions& options, Erase erase);
 
 }  // namespace csi_proxy::groups

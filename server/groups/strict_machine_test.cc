@@ -66,7 +66,8 @@ TEST_F(StrictMachineTest, PartitionDiskSucceedsWithOddOutParametersOfWmi) {
     ASSERT_EQ(volumes->volume_ids.size(), 1u);
     EXPECT_TRUE(Format(context_, volumes->volume_ids[0]).ok());
     // Windows' text may be missing; the error must contain the number.
-    const absl::Status refused = host_->disk().InitializeGpt(context_, 1);
+    const absl::Status refused =
+        host_->disk().InitializeGpt(context_, *host_->disk().GetLayout(context_, 1));
     EXPECT_TRUE(absl::StrContains(refused.message(), "41001")) << refused;
   }
 }

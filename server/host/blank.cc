@@ -93,7 +93,13 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
   return blank;
 }
 
-std::string DescribeData(machine::Os& os, uint32_t disk_number, uint64_t offset_bytes) {
+absl::StatusOr<std::string> FindData(machine::Os& os, const CallContext& context,
+                                     uint32_t disk_number, uint64_t offset_bytes,
+                                     uint64_t size_bytes, Look look) {
+  const YieldSlot yielded(context);
+  ABSL_ASSIGN_OR_RETURN(const bool blank,
+                        IsBlank(os, context, disk_number, offset_bytes, size_bytes, look));
+  if (blank) return "";
   // A multiple of every sector size; the last magic number begins at 132 KiB.
   constexpr size_t kBegin = 136 << 10;
   const absl::StatusOr<machine::Bytes> read =

@@ -1,10 +1,13 @@
 // The machine under the six hosts.
 #pragma once
 
+#include "absl/status/statusor.h"
 #include "csi_proxy/log_function.h"
 #include "server/host/detached_runs.h"
+#include "server/host/shared_run.h"
 #include "server/host/storage_namespace.h"
 #include "server/host/used_volumes.h"
+#include "server/host/volume_view.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/os.h"
 
@@ -18,6 +21,8 @@ struct Deps {
   DetachedRuns* changes = nullptr;
   DetachedRuns* reads = nullptr;  // and flushes
   UsedVolumes* used = nullptr;
+  // The look-ups of all volumes of the node; see VolumesOn().
+  SharedRun<absl::StatusOr<NodeVolumes>>* volumes = nullptr;
   // Receives messages for the operator that fail no call. Must not be null.
   LineFunction warn;
 };

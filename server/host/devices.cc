@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "csi_proxy/steady_time.h"
@@ -50,29 +49,6 @@ absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::strin
   return absl::OkStatus();
 }
 
-namespace {
-
-// Calls `visit` for each volume on a disk, until one call fails.
-absl::Status ForEachVolume(machine::Os& os, const CallContext& context, uint32_t disk_number,
-                           absl::FunctionRef<absl::Status(const std::string&)> visit) {
-  const absl::StatusOr<std::vector<std::string>> volumes = os.ListVolumes();
-  if (!volumes.ok()) return Prefixed("listing volumes", volumes.status());
-  for (const std::string& volume : *volumes) {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    // Skip volumes that are disappearing or do not lie on a disk (a CD).
-    const auto extents = GetVolumeExtents(os, volume);
-    if (!extents.ok()) continue;
-    const bool is_on_disk = std::any_of(
-        extents->begin(), extents->end(),
-        [&](const machine::DiskExtent& extent) { return extent.disk_number == disk_number; });
-    if (!is_on_disk) continue;
-    ABSL_RETURN_IF_ERROR(visit(volume));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::Status NoDisk(uint32_t disk_number) {
   return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
 }
@@ -92,6 +68,19 @@ absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint3
   return machine::ParseDiskAttributes(answer);
 }
 
+void RecordRefusal(Fallback fallback, const absl::Status& refused,
+                   std::initializer_list<uint32_t> reasons) {
+  RecordFallback(HasWin32Code(refused, reasons) ? fallback : Fallback::kDiskDoesNotAnswer,
+                 refused.message());
+}
+
+bool IsDeviceFailure(const absl::Status& status) {
+  return HasWin32Code(status, {win32_error::kFileNotFound, win32_error::kPathNotFound,
+                               win32_error::kNotReady, win32_error::kGeneralFailure,
+                               win32_error::kDeviceNotExist, win32_error::kNoSuchDevice,
+                               win32_error::kIoDevice, win32_error::kDeviceNotConnected});
+}
+
 absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number) {
   return AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
                  machine::control::kSetDiskAttributes, machine::ClearReadOnlyRequest(),
@@ -104,7 +93,7 @@ void UpdateDiskLength(machine::Os& os, uint32_t disk_number) {
   const absl::Status updated = AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
                                        machine::control::kUpdateDriveSize, {}, "updating the size")
                                    .status();
-  if (!updated.ok()) RecordFallback(Fallback::kSizeNotUpdated, updated.message());
+  if (!updated.ok()) RecordRefusal(Fallback::kSizeNotUpdated, updated, kUnknownRequest);
 }
 
 absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os& os,
@@ -126,12 +115,6 @@ absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_
   return absl::FailedPreconditionError(
       absl::StrCat("volume ", volume, " lies on disk ", disk_number,
                    ", a dynamic disk, whose volumes WMI does not manage: use a basic disk"));
-}
-
-absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const auto partitions, GetDriveLayout(os, disk_number));
-  return std::count_if(partitions.begin(), partitions.end(),
-                       [](const machine::PartitionEntry& entry) { return entry.holds_volume; });
 }
 
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
@@ -171,17 +154,62 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
   return machine::ParseDiskExtents(*answer);
 }
 
-absl::StatusOr<std::vector<LocatedVolume>> LocateVolumes(machine::Os& os,
-                                                         const CallContext& context) {
+namespace {
+
+// A volume that is disappearing, or that does not lie on a disk (a CD), has no place.
+absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context) {
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
   if (!names.ok()) return Prefixed("listing volumes", names.status());
-  std::vector<LocatedVolume> volumes;
+  NodeVolumes volumes;
   for (const std::string& name : *names) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    const auto extents = GetVolumeExtents(os, name);
-    if (!extents.ok()) continue;
-    volumes.push_back({name, extents->front().disk_number, extents->front().offset});
+    volumes.emplace(name, GetVolumeExtents(os, name).value_or(std::vector<machine::DiskExtent>()));
   }
+  return volumes;
+}
+
+bool LiesOn(const std::vector<machine::DiskExtent>& extents, uint32_t disk_number) {
+  return std::ranges::count(extents, disk_number, &machine::DiskExtent::disk_number) > 0;
+}
+
+// Returns true if no volume has come or gone since `seen`, and if those of the disk, and those
+// without a place, are where they were.
+absl::StatusOr<bool> IsAsSeen(machine::Os& os, uint32_t disk_number, const NodeVolumes& seen) {
+  if (seen.empty()) return false;
+  const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
+  if (!names.ok()) return Prefixed("listing volumes", names.status());
+  return names->size() == seen.size() && std::ranges::all_of(*names, [&](const std::string& name) {
+           const auto volume = seen.find(name);
+           if (volume == seen.end()) return false;
+           const auto& extents = volume->second;
+           if (!extents.empty() && !LiesOn(extents, disk_number)) return true;
+           return GetVolumeExtents(os, name).value_or(std::vector<machine::DiskExtent>()) ==
+                  extents;
+         });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
+                                                  uint32_t disk_number, NodeVolumes* seen) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  NodeVolumes nothing;
+  if (seen == nullptr) seen = &nothing;
+  ABSL_ASSIGN_OR_RETURN(const bool is_as_seen, IsAsSeen(*deps.os, disk_number, *seen));
+  if (!is_as_seen) {
+    // Keeps the slot unless the call waits for another call's look-up, because its own look-up is
+    // short.
+    ABSL_ASSIGN_OR_RETURN(*seen, deps.volumes->Get(context, [os = deps.os](const CallContext& run) {
+      return LocateVolumes(*os, run);
+    }));
+  }
+  std::vector<VolumeView> volumes;
+  for (const auto& [name, extents] : *seen) {
+    if (!LiesOn(extents, disk_number)) continue;
+    ABSL_ASSIGN_OR_RETURN(const VolumeId id, VolumeId::Parse(name));
+    volumes.push_back({.id = id, .extents = extents});
+  }
+  std::ranges::stable_sort(volumes, {}, [](const VolumeView& v) { return v.extents[0].offset; });
   return volumes;
 }
 
@@ -234,23 +262,6 @@ absl::Status Flush(const Deps& deps, const CallContext& context, const std::stri
                            RememberUse(*os, *used, volume);
                            return os->Flush(volume);
                          });
-}
-
-absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number) {
-  return ForEachVolume(*deps.os, context, disk_number, [&](const std::string& volume) {
-    const absl::Status flushed = Flush(deps, context, volume);
-    // A write-protected volume holds no pending writes.
-    if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
-    return Prefixed(absl::StrCat("flushing volume ", volume), flushed);
-  });
-}
-
-absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
-  return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
-    const absl::Status dismounted = Dismount(os, volume);
-    // The volume has disappeared.
-    return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus() : dismounted;
-  });
 }
 
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors) {

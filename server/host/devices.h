@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/fallbacks.h"
 #include "server/host/deps.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
 #include "server/names/volume_id.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
+
+// Records `fallback` if Windows refused a request to a disk for one of the reasons that `fallback`
+// is about, and otherwise kDiskDoesNotAnswer.
+void RecordRefusal(Fallback fallback, const absl::Status& refused,
+                   std::initializer_list<uint32_t> reasons);
+
+// The errors of a request that a disk's driver does not know or does not let this process make.
+inline constexpr std::initializer_list<uint32_t> kUnknownRequest = {
+    win32_error::kInvalidFunction, win32_error::kAccessDenied, win32_error::kNotSupported,
+    win32_error::kInvalidParameter};
+
+// Returns true if the error says that a device does not work or has been removed.
+bool IsDeviceFailure(const absl::Status& status);
 
 // Returns the name of a disk for DetachedRuns.
 inline std::string DiskName(uint32_t disk_number) { return absl::StrCat("disk ", disk_number); }
@@ -39,8 +55,6 @@ absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os&
 // shows its volumes
 // (learn.microsoft.com/windows-server/storage/disk-management/change-a-dynamic-disk-back-to-a-basic-disk).
 absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_t disk_number);
-// Counts the volumes that a disk's partitions will have once all of them have arrived.
-absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
 // Asks the disk at a device path for its identifiers. Also checks its number, because Windows may
 // reassign device paths after WMI has returned one.
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
@@ -71,23 +85,24 @@ enum class Look {
 absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
                              uint64_t offset_bytes, uint64_t size_bytes, Look look);
 
-// Returns, in words for an error, the kind of data at the beginning of a part of a disk that is not
-// blank: `an XFS file system of Linux`, or `data that Windows does not recognise`. Only for texts:
-// no call formats a disk because its data was not recognised.
-std::string DescribeData(machine::Os& os, uint32_t disk_number, uint64_t offset_bytes);
+// Returns "" if IsBlank(), else the kind of data at the beginning of the part in words for an
+// error: `an XFS file system of Linux`, or `data that Windows does not recognise`. The words are
+// only for texts: no call formats a disk because its data was not recognised.
+absl::StatusOr<std::string> FindData(machine::Os& os, const CallContext& context,
+                                     uint32_t disk_number, uint64_t offset_bytes,
+                                     uint64_t size_bytes, Look look);
 
 // Returns the extents of a volume, at least one. NOT_FOUND if there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);
-// A volume and its first extent.
-struct LocatedVolume {
-  std::string name;
-  uint32_t disk_number;
-  uint64_t offset;
-};
-// Lists the volumes that lie on disks, in any order. Skips volumes that are disappearing.
-absl::StatusOr<std::vector<LocatedVolume>> LocateVolumes(machine::Os& os,
-                                                         const CallContext& context);
+
+// Returns the volumes of which a part lies on a disk, by their offset there. `seen`, if not null,
+// is the caller's picture, empty at its first look, which asks every volume of the node for its
+// place. Each further look lists the volumes, and asks those of the disk and those without a place.
+// If a volume has come, gone or moved, it asks every volume again. So it misses only a volume whose
+// disk was pulled and came back under this number between two looks.
+absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
+                                                  uint32_t disk_number, NodeVolumes* seen);
 // Returns the number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
 // Returns true if a volume's file system is marked dirty; false if it has no such mark.
@@ -96,12 +111,8 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Windows cannot be told to give it up: the call leaves it when `context` ends. First remembers a
 // volume that a folder mounts as used.
 absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume);
-// Flushes the pending writes of all volumes of a disk.
-absl::Status FlushVolumes(const Deps& deps, const CallContext& context, uint32_t disk_number);
 // Extends the file system of a volume to `sectors` sectors of its partition.
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors);
-// Dismounts the file systems of a disk. Windows mounts them again at the next access.
-absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Makes Windows remount the file system of a volume at the next access. Its open files are lost.
 absl::Status Dismount(machine::Os& os, const std::string& volume);
 

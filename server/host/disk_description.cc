@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/host/devices.h"
 #include "server/host/storage_namespace.h"
 #include "server/host/windows_use.h"
+#include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -74,62 +78,67 @@ constexpr const char* kNoData[] = {kReserved, "{c12a7328-f81f-11d2-ba4b-00a0c93e
 // PARTITION_LDM.
 constexpr uint16_t kMbrLdm = 0x42;
 
-}  // namespace
-
-absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk) {
-  ABSL_ASSIGN_OR_RETURN(const auto style, disk.GetUint32Or("PartitionStyle", 0));
-  switch (style) {
-    case 1:
-      return PartitionStyle::kMbr;
-    case 2:
-      return PartitionStyle::kGpt;
-    default:
-      return PartitionStyle::kRaw;
-  }
-}
-
+// Returns the page 83 id in MSFT_Disk, for a disk that does not answer; "" if there is none.
 std::string UniqueIdOf(const cim::Object& disk) {
-  const auto format = disk.Get("UniqueIdFormat");
-  const auto id = disk.Get("UniqueId");
-  if (!format.ok() || format->is_null() || !id.ok() || id->is_null()) return "";
-  const auto number = format->AsUint32();
-  const auto text = id->AsText();
-  if (!number.ok() || !text.ok()) return "";
-  switch (*number) {
+  const std::string text = TextOf(disk, "UniqueId");
+  switch (disk.GetUint32Or("UniqueIdFormat", 0).value_or(0)) {
     case kFormatEui64:
     case kFormatFcphName:
-      return absl::AsciiStrToLower(*text);
+      return absl::AsciiStrToLower(text);
     case kFormatVendorId:
     case kFormatScsiName:
-      return *text;
+      return text;
     default:
       return "";
   }
 }
 
-std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object& disk) {
-  // github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2365
-  constexpr absl::string_view kAzureNvme = "MSFT NVMe Accelerator";
-  std::string location = TextOf(disk, "Location");
-  const bool is_azures = absl::StartsWith(TextOf(disk, "FriendlyName"), kAzureNvme);
-  if (!is_azures || absl::StrContains(location, "LUN")) return location;
-  const absl::StatusOr<uint32_t> lun = AskForScsiLun(os, disk_number, TextOf(disk, "Path"));
-  if (!lun.ok()) RecordFallback(Fallback::kAzureLunUnknown, lun.status().message());
-  if (lun.ok() && *lun > 0) absl::StrAppend(&location, " : LUN ", *lun - 1);
+}  // namespace
+
+disk::DiskLocation ParseLocation(absl::string_view text) {
+  disk::DiskLocation location;
+  std::string port;
+  const std::pair<absl::string_view, std::string*> parts[] = {
+      {"Adapter ", &location.adapter}, {"Bus ", &location.bus},    {"Port ", &port},
+      {"Target ", &location.target},   {"LUN ", &location.lun_id},
+  };
+  for (absl::string_view part : absl::StrSplit(text, ':')) {
+    part = absl::StripAsciiWhitespace(part);
+    for (const auto& [prefix, out] : parts) {
+      absl::string_view number = part;
+      uint32_t value;
+      if (absl::ConsumePrefix(&number, prefix) && absl::SimpleAtoi(number, &value)) {
+        *out = absl::StrCat(value);
+      }
+    }
+  }
+  if (location.bus.empty()) location.bus = std::move(port);
   return location;
 }
 
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   DiskDescription description;
-  description.disk_number = disk_number;
+  description.number = disk_number;
+  description.object = disk.path();
   description.bus_type = NameOf(disk, "BusType", kBusTypes);
   description.path = TextOf(disk, "Path");
-  description.serial_number = std::string(absl::StripAsciiWhitespace(TextOf(disk, "SerialNumber")));
+  description.padded_serial_number = TextOf(disk, "SerialNumber");
+  description.serial_number =
+      std::string(absl::StripAsciiWhitespace(description.padded_serial_number));
   description.unique_id = TextOf(disk, "UniqueId");
-  description.location = TextOf(disk, "Location");
-  description.size_bytes = disk.GetUint64("Size").value_or(0);
+  disk::DiskLocation location = ParseLocation(TextOf(disk, "Location"));
+  description.adapter = std::move(location.adapter);
+  description.bus = std::move(location.bus);
+  description.target = std::move(location.target);
+  description.lun_id = std::move(location.lun_id);
+  // An impossible size must hide neither its disk nor the others.
+  description.size_bytes =
+      std::max<int64_t>(static_cast<int64_t>(disk.GetUint64("Size").value_or(0)), 0);
   description.sector_bytes = disk.GetUint32("LogicalSectorSize").value_or(0);
-  description.style = StyleOf(disk).value_or(PartitionStyle::kRaw);
+  const uint32_t style = disk.GetUint32Or("PartitionStyle", 0).value_or(0);
+  description.partition_style = style == 1   ? PartitionStyle::kMbr
+                                : style == 2 ? PartitionStyle::kGpt
+                                             : PartitionStyle::kRaw;
   description.is_boot = IsOrMayBe(disk, "IsBoot");
   description.is_system = IsOrMayBe(disk, "IsSystem");
   description.is_online = !disk.GetBoolean("IsOffline").value_or(false);
@@ -141,19 +150,35 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   return description;
 }
 
-void AddIds(const machine::DeviceIds& ids, DiskDescription* description) {
-  description->page83 = ids.page83;
-  // A SCSI disk may have an EUI-64 as well.
-  if (description->bus_type != kBusTypes[kNvme]) return;
-  description->eui = ids.eui;
-  description->nvme_namespace_id = ids.nvme_namespace_id;
-  if (ids.is_nvme_name_reversed) RecordFallback(Fallback::kNamespaceReversed);
+void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* description) {
+  // github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2365
+  constexpr absl::string_view kAzureNvme = "MSFT NVMe Accelerator";
+  if (!absl::StartsWith(TextOf(disk, "FriendlyName"), kAzureNvme) ||
+      absl::StrContains(TextOf(disk, "Location"), "LUN")) {
+    return;
+  }
+  const absl::StatusOr<uint32_t> lun = AskForScsiLun(os, description->number, description->path);
+  if (!lun.ok()) RecordRefusal(Fallback::kAzureLunUnknown, lun.status(), kUnknownRequest);
+  if (lun.ok() && *lun > 0) description->lun_id = absl::StrCat(*lun - 1);
 }
 
-void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description) {
+void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description) {
+  // A SCSI disk may have an EUI-64 as well.
+  const bool is_nvme = description->bus_type == kBusTypes[kNvme];
+  const auto ids = AskForDeviceIds(os, description->number, description->path);
+  if (ids.ok()) {
+    description->page83 = ids->page83;
+    if (!is_nvme) return;
+    description->eui = ids->eui;
+    description->nvme_namespace_id = ids->nvme_namespace_id;
+    if (ids->is_nvme_name_reversed) RecordFallback(Fallback::kNamespaceReversed);
+    return;
+  }
+  RecordRefusal(Fallback::kPage83FromWmi, ids.status(), {win32_error::kAccessDenied});
+  description->status =
+      Prefixed(absl::StrCat("reading page 83 of disk ", description->number), ids.status());
   description->page83 = UniqueIdOf(disk);
-  if (description->bus_type != kBusTypes[kNvme]) return;
-  if (disk.GetUint32Or("UniqueIdFormat", 0).value_or(0) != kFormatEui64) return;
+  if (!is_nvme || disk.GetUint32Or("UniqueIdFormat", 0).value_or(0) != kFormatEui64) return;
   absl::string_view eui = description->page83;
   absl::ConsumePrefix(&eui, "eui.");
   if ((eui.size() == 16 || eui.size() == 32) && IsHexadecimal(eui)) {

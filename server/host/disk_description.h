@@ -1,37 +1,80 @@
-// Reads the description of a disk from its MSFT_Disk
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
+// The picture that a call has of a disk: its MSFT_Disk
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk), what the disk itself answers,
+// and its partitions.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/host/disk_host.h"
+#include "absl/strings/string_view.h"
+#include "csi_proxy/disk/hub.h"
+#include "csi_proxy/storage/hub.h"
 #include "server/machine/cim/value.h"
-#include "server/machine/layouts.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::host {
 
-absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
+using storage::PartitionStyle;
 
-// Returns the page 83 id in MSFT_Disk, for a disk that does not answer; "" if there is none.
-std::string UniqueIdOf(const cim::Object& disk);
+enum class PartitionKind {
+  // The basic data type of the disk's style.
+  kData,
+  // Microsoft's reserved partition, which Windows creates on every GPT disk.
+  kReserved,
+  // A partition of a dynamic disk.
+  kDynamic,
+  // Any other type: EFI system, recovery, another system's.
+  kOther,
+};
 
-// Returns the location of a disk. Azure's NVMe disks all have the same Location without a LUN, so
-// the LUN is computed: on Azure, Windows' disk has namespace id 1, and a data disk has LUN + 2
-// (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id minus 1
-// (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0 from a device path with
-// `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
-std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object& disk);
+struct Partition {
+  // Counted from 1.
+  uint32_t partition_number = 0;
+  // False only for the types that are known to hold no volume.
+  bool is_basic = false;
+  PartitionKind kind = PartitionKind::kOther;
+};
+
+// What one look shows of a disk. Fields that Windows does not report are empty, 0 or false.
+struct DiskDescription : storage::DiskInfo {
+  // The path of the disk's MSFT_Disk.
+  std::string object;
+  // The serial number with the spaces around it, as ListDiskIDs returns it.
+  std::string padded_serial_number;
+  // The size of a logical sector; 0 if unknown.
+  uint32_t sector_bytes = 0;
+  // `Healthy`, `Warning` or `Unhealthy`.
+  std::string health;
+  // The reason if the disk was asked for its identifiers and did not answer; they are WMI's then.
+  absl::Status status;
+  // Set by DiskHost::GetLayout() alone.
+  std::vector<Partition> partitions;
+
+  // Returns true if Windows runs on the disk or starts from it; see windows_use.h.
+  bool has_windows() const { return is_boot || is_system; }
+};
+
+// Parses MSFT_Disk.Location, as `Integrated : Bus 0 : Device 30 : Function 0 : Adapter 0 : Port 1 :
+// Target 2 : LUN 3`: the numbers after Adapter, Bus (or Port where there is no Bus), Target and
+// LUN. A part that is missing or not a number is empty: most NVMe disks have no LUN.
+disk::DiskLocation ParseLocation(absl::string_view text);
 
 // Reads all properties of an MSFT_Disk. Ignores one that is null, missing or of another type.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
-// Sets `page83`, and for an NVMe disk `eui` and `nvme_namespace_id`, from the disk's own answer.
-void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
-// Sets `page83`, and for an NVMe disk `eui`, from MSFT_Disk, for a disk that did not answer.
-void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
+// Adds the LUN of a disk of Azure. Azure's NVMe disks all have the same Location without a LUN, so
+// the LUN is computed: on Azure, Windows' disk has namespace id 1, and a data disk has LUN + 2
+// (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id minus 1
+// (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0 from a device path with
+// `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
+void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* description);
+
+// Asks the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If it does not
+// answer, takes WMI's and sets `status`.
+void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description);
 
 // The types of basic data partitions as MSFT_Partition spells them: GPT, and MBR (NTFS and
 // similar).

@@ -44,16 +44,16 @@ TEST_F(DiskDescriptionTest, ListDisksDescribesEachDiskCompletely) {
   const auto disks = disk().ListDisks(context_);
   ASSERT_THAT(disks, IsOk());
   std::vector<uint32_t> numbers;
-  for (const DiskDescription& one : *disks) numbers.push_back(one.disk_number);
+  for (const DiskDescription& one : *disks) numbers.push_back(one.number);
   EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
 
   const DiskDescription& system = disks->at(0);
   EXPECT_TRUE(system.is_boot && system.is_system && system.is_online && !system.is_read_only);
   EXPECT_EQ(system.bus_type, "");
-  EXPECT_EQ(system.style, PartitionStyle::kGpt);
+  EXPECT_EQ(system.partition_style, PartitionStyle::kGpt);
   EXPECT_EQ(system.page83, "system");
   EXPECT_EQ(system.unique_id, "system");
-  EXPECT_EQ(system.size_bytes, uint64_t{10} << 30);
+  EXPECT_EQ(system.size_bytes, int64_t{10} << 30);
   EXPECT_EQ(system.health, "Healthy");
   EXPECT_EQ(disks->at(3).offline_reason, "Policy");
 
@@ -64,8 +64,8 @@ TEST_F(DiskDescriptionTest, ListDisksDescribesEachDiskCompletely) {
   EXPECT_EQ(nvme.eui, "0025385b71b00a1c");
   EXPECT_EQ(nvme.unique_id, "eui.0025385B71B00A1C");
   EXPECT_EQ(nvme.nvme_namespace_id, 0u);
-  EXPECT_EQ(nvme.location, "PCI Slot 4 : Adapter 4 : Port 0 : Target 0 : LUN 1");
-  EXPECT_EQ(nvme.style, PartitionStyle::kMbr);
+  EXPECT_EQ(nvme.adapter + nvme.bus + nvme.target + nvme.lun_id, "4001");
+  EXPECT_EQ(nvme.partition_style, PartitionStyle::kMbr);
   EXPECT_EQ(nvme.health, "Warning");
   EXPECT_EQ(nvme.offline_reason, "");
   EXPECT_NE(nvme.path, "");
@@ -82,7 +82,7 @@ TEST_F(DiskDescriptionTest, ListDisksDescribesEachDiskCompletely) {
   EXPECT_TRUE(!collided.is_online && collided.is_read_only);
   EXPECT_EQ(collided.offline_reason, "Collision");
   EXPECT_EQ(collided.health, "Unhealthy");
-  EXPECT_EQ(collided.style, PartitionStyle::kRaw);
+  EXPECT_EQ(collided.partition_style, PartitionStyle::kRaw);
 
   EXPECT_EQ(disks->at(5).unique_id, "SIM\\FIVE:NODE");
   EXPECT_TRUE(disks->at(5).is_system && !disks->at(5).is_boot);
@@ -97,7 +97,7 @@ TEST_F(DiskDescriptionTest, AnUnresponsiveDiskIsListedWithItsKnownFields) {
   EXPECT_EQ(mute.eui, "0025385b71b00a1c0025385b71b00a1c") << "from the unique id";
   EXPECT_EQ(mute.bus_type, "NVMe");
   for (const DiskDescription& other : *disks) {
-    if (other.disk_number == 6) continue;
+    if (other.number == 6) continue;
     EXPECT_THAT(other.status, IsOk());
   }
 }
@@ -105,7 +105,7 @@ TEST_F(DiskDescriptionTest, AnUnresponsiveDiskIsListedWithItsKnownFields) {
 TEST_F(DiskDescriptionTest, DescribeReturnsOnlyWhatWmiReports) {
   const auto described = disk().Describe(context_, 7);
   ASSERT_THAT(described, IsOk());
-  EXPECT_EQ(described->disk_number, 7u);
+  EXPECT_EQ(described->number, 7u);
   EXPECT_EQ(described->offline_reason, "Collision");
   EXPECT_EQ(described->bus_type, "SAS");
   EXPECT_EQ(described->page83, "");
@@ -140,7 +140,7 @@ TEST_F(DiskDescriptionTest, AMissingPropertyLeavesItsFieldEmpty) {
       EXPECT_EQ(one.offline_reason,
                 name == "OfflineReason" || name == "IsOffline" ? "" : "Collision");
       EXPECT_EQ(one.health, name == "HealthStatus" ? "" : "Unhealthy");
-      EXPECT_EQ(one.size_bytes, name == "Size" ? 0u : 1048576u);
+      EXPECT_EQ(one.size_bytes, name == "Size" ? 0 : 1048576);
       EXPECT_EQ(one.status.ok(), name != "Path");
       // Disk 6 does not answer.
       EXPECT_EQ(disks->at(6).page83.empty(), name == "UniqueId" || name == "UniqueIdFormat");
@@ -157,14 +157,13 @@ TEST_F(DiskDescriptionTest, AMissingPropertyLeavesItsFieldEmpty) {
 TEST_F(DiskDescriptionTest, OnlyAzuresNvmeDisksGetALunFromTheirAddress) {
   const std::unique_ptr<Machine> node = TestNode(
       "disk { number: 9 size_bytes: 1048576 bus_type: BUS_NVME location: 'Adapter 4' lun: 3 }");
-  EXPECT_EQ(NewSimulatedHost(*node)->disk().ListDisks(context_)->at(4).location,
-            "Adapter 4 : LUN 2");
+  EXPECT_EQ(NewSimulatedHost(*node)->disk().ListDisks(context_)->at(4).lun_id, "2");
   std::set<OddSession::Property> given;
   const auto host = std::make_unique<Host>(
       std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "FriendlyName"),
                                    cim::Value::String("nvme_card-pd"), &given),
       machine::simulator::NewSimulatedOs(node->core()));
-  EXPECT_EQ(host->disk().ListDisks(context_)->at(4).location, "Adapter 4");
+  EXPECT_EQ(host->disk().ListDisks(context_)->at(4).lun_id, "");
 }
 
 // Newer Windows may use values that the page does not list.

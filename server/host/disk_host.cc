@@ -2,6 +2,7 @@
 #include "server/host/disk_host.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -38,106 +39,58 @@ absl::Status NotShown(absl::string_view what) {
       absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
 }
 
-// Returns UNAVAILABLE if the device of an MSFT_Disk has another number now or belongs to another
-// node of a failover cluster; OK if the device does not answer.
-absl::Status CheckLocal(machine::Os& os, uint32_t disk_number, const cim::Object& disk) {
-  const absl::Status local =
-      CheckDevice(os, disk_number, disk.GetStringOr("Path", "").value_or(""));
-  return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk_number), local)
+// Returns UNAVAILABLE if the device of a disk has another number now or belongs to another node of
+// a failover cluster; OK if the device does not answer.
+absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk) {
+  const absl::Status local = CheckDevice(os, disk.number, disk.path);
+  return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk.number), local)
                                     : absl::OkStatus();
 }
 
 // Reads the read-only flag from the disk itself, because SetReadOnly() clears it there while WMI
 // may still show its cached flag. Keeps WMI's flag if the disk does not answer.
 void AddReadOnly(machine::Os& os, DiskDescription* description) {
-  const auto now = GetDiskAttributes(os, description->disk_number);
+  const auto now = GetDiskAttributes(os, description->number);
   if (now.ok()) description->is_read_only = now->is_read_only;
-}
-
-// Reads page 83 from the disk itself.
-absl::StatusOr<machine::DeviceIds> ReadIds(machine::Os& os, uint32_t disk_number,
-                                           const std::string& path) {
-  absl::StatusOr<machine::DeviceIds> ids = AskForDeviceIds(os, disk_number, path);
-  if (ids.ok()) return ids;
-  RecordFallback(Fallback::kPage83FromWmi, ids.status().message());
-  return Prefixed(absl::StrCat("reading page 83 of disk ", disk_number), ids.status());
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<DiskLocationText>> DiskHost::ListDiskLocations(
-    const CallContext& context) {
+absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallContext& context,
+                                                                 AskDisks ask) {
   const YieldSlot yielded(context);
-  return locations_.Get(
-      context, [this](const CallContext& run) -> absl::StatusOr<std::vector<DiskLocationText>> {
-        std::vector<DiskLocationText> locations;
-        ABSL_RETURN_IF_ERROR(ForEachDisk(run, [&](uint32_t number, const cim::Object& disk) {
-          locations.push_back({number, LocationOf(os_, number, disk)});
-        }));
-        return locations;
+  return listings_[static_cast<size_t>(ask)].Get(
+      context, [this, ask](const CallContext& run) -> absl::StatusOr<std::vector<DiskDescription>> {
+        const auto found = wmi_.Query(run, Namespace::kStorage, cim::Query("MSFT_Disk"));
+        if (!found.ok()) return Prefixed("listing disks", found.status());
+        // Every node has at least the disk that Windows runs on.
+        if (found->empty()) return NotShown("WMI shows no disk");
+        std::vector<DiskDescription> disks;
+        for (const cim::Object& disk : *found) {
+          ABSL_RETURN_IF_ERROR(run.Check());
+          const absl::StatusOr<uint32_t> number = NumberOf(disk);
+          if (number.ok()) disks.push_back(Describe(*number, disk, ask));
+        }
+        std::ranges::sort(disks, {}, &DiskDescription::number);
+        return disks;
       });
 }
 
-absl::StatusOr<std::vector<DiskIdentity>> DiskHost::ListDiskIdentities(const CallContext& context) {
-  const YieldSlot yielded(context);
-  return identities_.Get(
-      context, [this](const CallContext& run) -> absl::StatusOr<std::vector<DiskIdentity>> {
-        std::vector<DiskIdentity> identities;
-        const absl::Status listed = ForEachDisk(run, [&](uint32_t number, const cim::Object& disk) {
-          DiskIdentity& identity = identities.emplace_back();
-          identity.disk_number = number;
-          identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
-          const absl::StatusOr<machine::DeviceIds> ids =
-              ReadIds(os_, number, disk.GetStringOr("Path", "").value_or(""));
-          // A disk that cannot be read must not hide the others.
-          identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
-          identity.status = ids.status();
-        });
-        if (!listed.ok()) return listed;
-        return identities;
-      });
+absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context, uint32_t disk_number,
+                                                   AskDisks ask) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
+  DiskDescription disk = Describe(disk_number, object, ask);
+  AddReadOnly(os_, &disk);
+  return disk;
 }
 
-absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallContext& context) {
-  const YieldSlot yielded(context);
-  return descriptions_.Get(
-      context, [this](const CallContext& run) -> absl::StatusOr<std::vector<DiskDescription>> {
-        std::vector<DiskDescription> descriptions;
-        const absl::Status listed = ForEachDisk(run, [&](uint32_t number, const cim::Object& disk) {
-          DiskDescription& description = descriptions.emplace_back(DescribeDisk(number, disk));
-          const absl::StatusOr<machine::DeviceIds> ids = ReadIds(os_, number, description.path);
-          if (ids.ok()) {
-            AddIds(*ids, &description);
-          } else {
-            AddIdsFromWmi(disk, &description);
-          }
-          AddReadOnly(os_, &description);
-          description.location = LocationOf(os_, number, disk);
-          description.status = ids.status();
-        });
-        if (!listed.ok()) return listed;
-        std::sort(descriptions.begin(), descriptions.end(),
-                  [](const DiskDescription& a, const DiskDescription& b) {
-                    return a.disk_number < b.disk_number;
-                  });
-        return descriptions;
-      });
-}
-
-absl::StatusOr<DiskDescription> DiskHost::Describe(const CallContext& context,
-                                                   uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+DiskDescription DiskHost::Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask) {
   DiskDescription description = DescribeDisk(disk_number, disk);
-  AddReadOnly(os_, &description);
+  const bool is_all = ask == AskDisks::kAll;
+  if (is_all || ask == AskDisks::kIds) AddIds(os_, disk, &description);
+  if (is_all) AddReadOnly(os_, &description);
+  if (is_all || ask == AskDisks::kLocation) AddAzureLun(os_, disk, &description);
   return description;
-}
-
-absl::StatusOr<std::map<uint32_t, std::string>> DiskHost::ListHealth(const CallContext& context) {
-  std::map<uint32_t, std::string> health;
-  ABSL_RETURN_IF_ERROR(ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-    health.emplace(number, DescribeDisk(number, disk).health);
-  }));
-  return health;
 }
 
 void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescription>* disks) {
@@ -150,8 +103,8 @@ void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescript
   }
   for (DiskDescription& disk : *disks) {
     if (!disk.is_online || disk.has_windows()) continue;
-    const uint32_t number = disk.disk_number;
-    if (disk.style != PartitionStyle::kRaw) {
+    const uint32_t number = disk.number;
+    if (disk.partition_style != PartitionStyle::kRaw) {
       const std::set<PartitionKind>& found = kinds[number];
       const bool is_windows =
           found.contains(PartitionKind::kData) || found.contains(PartitionKind::kDynamic);
@@ -164,12 +117,7 @@ void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescript
     }
     const auto content = deps_.reads->Read<std::string>(
         context.WithTimeout(kReadPatience), DiskName(number),
-        [&os = os_, number](const CallContext& run) -> absl::StatusOr<std::string> {
-          ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetDiskLength(os, number));
-          ABSL_ASSIGN_OR_RETURN(const bool blank,
-                                host::IsBlank(os, run, number, 0, size, Look::kAtEnds));
-          return blank ? "" : host::DescribeData(os, number, 0);
-        });
+        [this, number](const CallContext& run) { return FindData(run, number, Look::kAtEnds); });
     disk.content =
         content.ok() ? *content : absl::StrCat("not known: ", content.status().message());
   }
@@ -177,59 +125,58 @@ void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescript
 
 absl::Status DiskHost::Rescan(const CallContext& context) { return storage_.UpdateCache(context); }
 
-absl::StatusOr<DiskLayout> DiskHost::GetLayout(const CallContext& context, uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-  ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk_number, disk));
-  const auto offline = disk.GetBoolean("IsOffline");
-  const auto style = StyleOf(disk);
-  if (!offline.ok()) return offline.status();
-  if (!style.ok()) return style.status();
-  DiskLayout layout;
-  layout.is_online = !*offline;
-  layout.is_read_only = disk.GetBoolean("IsReadOnly").value_or(false);
-  layout.style = *style;
-  layout.is_boot = IsOrMayBe(disk, "IsBoot");
-  layout.is_system = IsOrMayBe(disk, "IsSystem");
-  layout.offline_reason = DescribeDisk(disk_number, disk).offline_reason;
-  layout.object = disk.path();
+absl::StatusOr<DiskDescription> DiskHost::GetLayout(const CallContext& context,
+                                                    uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
+  DiskDescription disk = DescribeDisk(disk_number, object);
+  ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
+  // Callers write to the disk by what these two say.
+  ABSL_RETURN_IF_ERROR(object.GetBoolean("IsOffline").status());
+  ABSL_RETURN_IF_ERROR(object.GetUint32Or("PartitionStyle", 0).status());
+  AddReadOnly(os_, &disk);
+  const auto entries = GetDriveLayout(os_, disk_number);
+  // The disk itself says that it has no partition.
+  const bool is_bare = entries.ok() && entries->empty();
+  if (disk.partition_style == PartitionStyle::kRaw && is_bare) return disk;
   ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
   // A broken provider may report no partitions, and the caller would then add one.
-  if (partitions.empty() &&
-      !GetDriveLayout(os_, disk_number).value_or(std::vector<machine::PartitionEntry>()).empty()) {
+  if (partitions.empty() && entries.ok() && !is_bare) {
     return NotShown(
         absl::StrCat("WMI shows no partition of disk ", disk_number, ", which has partitions"));
   }
   for (const cim::Object& partition : partitions) {
     ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
-    layout.partitions.push_back(
+    disk.partitions.push_back(
         {partition.GetUint32("PartitionNumber").value_or(0), basic, KindOf(partition)});
   }
-  return layout;
+  return disk;
 }
 
-absl::Status DiskHost::InitializeGpt(const CallContext& context, uint32_t disk_number,
-                                     const DiskLayout* layout) {
-  ABSL_ASSIGN_OR_RETURN(const DiskLayout known, LayoutOr(layout, context, disk_number));
-  return storage_.Call(context, absl::StrCat("initialising disk ", disk_number), known.object,
+absl::Status DiskHost::CheckStill(const DiskDescription& disk) { return CheckLocal(os_, disk); }
+
+absl::Status DiskHost::InitializeGpt(const CallContext& context, const DiskDescription& disk) {
+  // The caller may have read another disk's bytes by this number.
+  ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
+  return storage_.Call(context, absl::StrCat("initialising disk ", disk.number), disk.object,
                        "Initialize", {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
 }
 
-absl::Status DiskHost::CreateBasicPartition(const CallContext& context, uint32_t disk_number,
-                                            const DiskLayout* layout) {
-  ABSL_ASSIGN_OR_RETURN(const DiskLayout known, LayoutOr(layout, context, disk_number));
-  const std::string operation = absl::StrCat("creating a partition on disk ", disk_number);
+absl::Status DiskHost::CreateBasicPartition(const CallContext& context,
+                                            const DiskDescription& disk) {
+  ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
+  const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
   // Windows refuses a GPT type for an MBR disk and an MBR type for a GPT disk. The GPT type is
   // the one that the Go release passes (upstream's pkg/os/disk/api.go, CreateBasicPartition).
   cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
                               {"AssignDriveLetter", Value::Boolean(false)}};
-  if (known.style == PartitionStyle::kMbr) {
+  if (disk.partition_style == PartitionStyle::kMbr) {
     arguments["MbrType"] = Value::Uint16(kMbrIfs);
   } else {
     arguments["GptType"] = Value::String(kBasicData);
     arguments["IsHidden"] = Value::Boolean(false);
     arguments["IsActive"] = Value::Boolean(false);
   }
-  const auto result = storage_.Invoke(context, known.object, "CreatePartition", arguments);
+  const auto result = storage_.Invoke(context, disk.object, "CreatePartition", arguments);
   if (!result.ok()) return Prefixed(operation, result.status());
   // The partition exists and only lacks a drive letter, which was not requested.
   if (result->return_value == cim::kAccessPathInUse) {
@@ -260,14 +207,10 @@ absl::StatusOr<uint64_t> DiskHost::GetSize(const CallContext& context, uint32_t 
   return GetDiskLength(os_, disk_number);
 }
 
-absl::StatusOr<bool> DiskHost::IsBlank(const CallContext& context, uint32_t disk_number,
-                                       uint64_t offset_bytes, uint64_t size_bytes) {
-  return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes, Look::kThroughout);
-}
-
-std::string DiskHost::DescribeData(const CallContext& context, uint32_t disk_number) {
-  const YieldSlot yielded(context);
-  return host::DescribeData(os_, disk_number, 0);
+absl::StatusOr<std::string> DiskHost::FindData(const CallContext& context, uint32_t disk_number,
+                                               Look look) {
+  ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetSize(context, disk_number));
+  return host::FindData(os_, context, disk_number, 0, size, look);
 }
 
 absl::StatusOr<bool> DiskHost::IsOnline(const CallContext& context, uint32_t disk_number) {
@@ -283,7 +226,7 @@ absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_nu
 }
 
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
-                                                bool online) {
+                                                bool online, const DiskDescription* disk) {
   // An Online that was left would undo this Offline. An Offline that was left does no harm.
   ABSL_RETURN_IF_ERROR(context.Check());
   ABSL_RETURN_IF_ERROR(deps_.changes->Await(
@@ -292,51 +235,88 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   StateChange change{.changed = before.is_offline == online};
   // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
   // volumes can be mounted; if that fails, it is cleared again below.
-  if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
+  const bool cleared =
+      online && change.changed && before.is_read_only && ClearReadOnly(os_, disk_number).ok();
   if (change.changed) {
-    ABSL_RETURN_IF_ERROR(InvokeState(context, disk_number, online));
+    std::optional<DiskDescription> found;
+    if (disk == nullptr) {
+      ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
+      disk = &found.emplace(DescribeDisk(disk_number, object));
+    }
+    ABSL_RETURN_IF_ERROR(InvokeState(context, *disk, online));
   }
   if (!online) return change;
   // Windows may set the flag when the disk comes online, or another program brought it online.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
   change.was_online_read_only = now.is_read_only;
   if (!now.is_read_only) return change;
-  if (change.changed) RecordFallback(Fallback::kReadOnlyAfterOnline);
+  if (change.changed && (cleared || !before.is_read_only)) {
+    RecordFallback(Fallback::kReadOnlyAfterOnline);
+  }
   ABSL_RETURN_IF_ERROR(ClearReadOnly(os_, disk_number));
   return change;
 }
 
-absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number,
-                                   bool read_only) {
+absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
+                                   NodeVolumes* seen) {
   ABSL_RETURN_IF_ERROR(context.Check());
   // Asks the device, because the provider's cache may be old.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
   if (now.is_read_only == read_only) return absl::OkStatus();
   // Clears the flag on the device, which works for an offline or raw disk too.
   if (!read_only) return ClearReadOnly(os_, disk_number);
-  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
   const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
-  if (absl::Status s = CheckNotWindows(disk_number, disk); !s.ok()) {
-    return Prefixed(operation, s);
-  }
+  ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(DescribeDisk(disk_number, object))));
+  const auto for_each_volume = [&](auto step) -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, VolumesOn(deps_, context, disk_number, seen));
+    for (const VolumeView& volume : volumes) {
+      ABSL_RETURN_IF_ERROR(context.Check());
+      ABSL_RETURN_IF_ERROR(step(volume.id.ToString()));
+    }
+    return absl::OkStatus();
+  };
   // Pending writes would fail once the disk is read-only.
-  if (absl::Status status = FlushVolumes(deps_, context, disk_number); !status.ok()) {
-    return Prefixed(operation, status);
-  }
-  ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, disk.path(), "SetAttributes",
+  const absl::Status flushed = for_each_volume([&](const std::string& volume) {
+    const absl::Status status = Flush(deps_, context, volume);
+    // A write-protected volume holds no pending writes.
+    return HasWin32Code(status, win32_error::kWriteProtect)
+               ? absl::OkStatus()
+               : Prefixed(absl::StrCat("flushing volume ", volume), status);
+  });
+  ABSL_RETURN_IF_ERROR(Prefixed(operation, flushed));
+  ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, object.path(), "SetAttributes",
                                      {{"IsReadOnly", Value::Boolean(true)}}));
   // A mounted file system would continue to write. Windows mounts it again, read-only
-  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
-  return Prefixed(operation, DismountVolumes(os_, context, disk_number));
+  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume). Looks
+  // again, because a volume may have arrived before the flag was set.
+  return Prefixed(operation, for_each_volume([&](const std::string& volume) {
+                    const absl::Status dismounted = Dismount(os_, volume);
+                    // The volume has disappeared.
+                    return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus()
+                                                                                : dismounted;
+                  }));
+}
+
+bool DiskHost::HasOnePartition(const CallContext& context, uint32_t disk_number) {
+  using Entries = std::vector<machine::PartitionEntry>;
+  const auto entries = deps_.reads->Read<Entries>(
+      context.WithTimeout(kReadPatience), DiskName(disk_number),
+      [this, disk_number](const CallContext&) { return GetDriveLayout(os_, disk_number); });
+  return entries.ok() && std::ranges::none_of(*entries, &machine::PartitionEntry::is_dynamic) &&
+         std::ranges::count(*entries, false, &machine::PartitionEntry::is_reserved) == 1;
 }
 
 absl::StatusOr<size_t> DiskHost::CountPromisedVolumes(const CallContext& context,
                                                       uint32_t disk_number) {
   ABSL_RETURN_IF_ERROR(context.Check());
-  const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
+  const auto partitions = GetDriveLayout(os_, disk_number);
+  if (partitions.ok()) {
+    return std::ranges::count_if(*partitions, &machine::PartitionEntry::holds_volume);
+  }
+  if (absl::IsNotFound(partitions.status())) return partitions.status();
   // Returns 0 for a disk whose layout cannot be read.
-  if (count.ok() || absl::IsNotFound(count.status())) return count;
-  RecordFallback(Fallback::kLayoutNotRead, count.status().message());
+  RecordRefusal(Fallback::kLayoutNotRead, partitions.status(), {win32_error::kAccessDenied});
   return size_t{0};
 }
 
@@ -351,34 +331,20 @@ absl::StatusOr<uint32_t> DiskHost::NumberOf(const cim::Object& disk) {
   return number;
 }
 
-absl::Status DiskHost::ForEachDisk(const CallContext& context,
-                                   absl::FunctionRef<void(uint32_t, const cim::Object&)> visit) {
-  const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
-  if (!disks.ok()) return Prefixed("listing disks", disks.status());
-  // Every node has at least the disk that Windows runs on.
-  if (disks->empty()) return NotShown("WMI shows no disk");
-  for (const cim::Object& disk : *disks) {
-    ABSL_RETURN_IF_ERROR(context.Check());
-    const absl::StatusOr<uint32_t> number = NumberOf(disk);
-    if (number.ok()) visit(*number, disk);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DiskHost::InvokeState(const CallContext& context, uint32_t disk_number, bool online) {
-  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+absl::Status DiskHost::InvokeState(const CallContext& context, const DiskDescription& disk,
+                                   bool online) {
+  const uint32_t disk_number = disk.number;
   const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
                                              disk_number, online ? " online" : " offline");
-  const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, disk);
-  if (!own.ok()) return Prefixed(operation, own);
   if (!online) {
-    ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk_number, disk));
+    ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(disk)));
+    ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
   }
   std::vector<std::string> objects = {DiskName(disk_number)};
   if (online) objects.push_back(ComingOnlineName(disk_number));
   const absl::Status changed = deps_.changes->Run(
       context, std::move(objects),
-      [&storage = storage_, path = disk.path(), online, operation](const CallContext& run) {
+      [&storage = storage_, path = disk.object, online, operation](const CallContext& run) {
         return storage.Call(run, operation, path, online ? "Online" : "Offline");
       });
   // Counts the refusal, because the caller may ignore it.
@@ -405,16 +371,6 @@ absl::StatusOr<cim::Object> DiskHost::FindDisk(const CallContext& context, uint3
     return NotShown(absl::StrCat("WMI does not show disk ", disk_number, ": ", updated.message()));
   }
   return FindDisk(context, disk_number, /*is_fresh=*/true);
-}
-
-absl::StatusOr<DiskLayout> DiskHost::LayoutOr(const DiskLayout* layout, const CallContext& context,
-                                              uint32_t disk_number) {
-  if (layout != nullptr) return *layout;
-  ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
-  DiskLayout known;
-  known.object = disk.path();
-  ABSL_ASSIGN_OR_RETURN(known.style, StyleOf(disk));
-  return known;
 }
 
 }  // namespace csi_proxy::host

@@ -1,112 +1,34 @@
 // The operations of a node on whole disks.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/condition.h"
 #include "server/host/deps.h"
+#include "server/host/devices.h"
+#include "server/host/disk_description.h"
 
 namespace csi_proxy::host {
 
-// The location of a disk as in MSFT_Disk.Location, empty if that says nothing: `Integrated :
-// Adapter 0 : Port 0 : Target 1 : LUN 0`. Adds a LUN that only Azure shows.
-struct DiskLocationText {
-  uint32_t disk_number = 0;
-  std::string location;
-};
-
-// The identifiers of a disk. If the disk did not answer, `status` is the reason and the other
-// fields hold WMI's values.
-struct DiskIdentity {
-  uint32_t disk_number = 0;
-  // First page 83 identifier associated with the device: ASCII as text, binary as lower-case hex.
-  std::string page83;
-  std::string serial_number;
-  absl::Status status;
-};
-
-enum class PartitionStyle { kRaw, kMbr, kGpt };
-
-// All that Windows reports of a disk. Fields that it does not report are empty, 0 or false.
-struct DiskDescription {
-  uint32_t disk_number = 0;
-  // MSFT_Disk's name: `SAS`, `NVMe`, `iSCSI`, `Fibre Channel`.
-  std::string bus_type;
-  // The device path.
-  std::string path;
-  // The serial number without surrounding spaces.
-  std::string serial_number;
-  std::string unique_id;
-  // See DiskLocationText.
-  std::string location;
-  // See DiskIdentity; `status` is the reason if the disk could not be asked.
-  std::string page83;
-  absl::Status status;
-  // For an NVMe disk: its EUI-64 or NGUID in lower-case hexadecimal, and its namespace id, which
-  // Windows reports for old devices only.
-  std::string eui;
-  uint32_t nvme_namespace_id = 0;
-  uint64_t size_bytes = 0;
-  // The size of a logical sector; 0 if unknown.
-  uint32_t sector_bytes = 0;
-  PartitionStyle style = PartitionStyle::kRaw;
-  // True if Windows runs on the disk.
-  bool is_boot = false;
-  // True if the firmware starts Windows from the disk.
-  bool is_system = false;
-  // Returns true if Windows runs on the disk or starts from it; see windows_use.h.
-  bool has_windows() const { return is_boot || is_system; }
-  bool is_online = true;
-  bool is_read_only = false;
-  // `Policy` or `Collision`; empty unless offline.
-  std::string offline_reason;
-  // `Healthy`, `Warning` or `Unhealthy`.
-  std::string health;
-  // Set by DiskHost::ReadContents().
-  std::string content;
-};
-
-enum class PartitionKind {
-  // The basic data type of the disk's style.
-  kData,
-  // Microsoft's reserved partition, which Windows creates on every GPT disk.
-  kReserved,
-  // A partition of a dynamic disk.
-  kDynamic,
-  // Any other type: EFI system, recovery, another system's.
-  kOther,
-};
-
-struct Partition {
-  // Counted from 1.
-  uint32_t partition_number = 0;
-  // False only for the types that are known to hold no volume.
-  bool is_basic = false;
-  PartitionKind kind = PartitionKind::kOther;
-};
-
-struct DiskLayout {
-  bool is_online = false;
-  bool is_read_only = false;
-  PartitionStyle style = PartitionStyle::kRaw;
-  // See DiskDescription.
-  bool is_boot = false;
-  bool is_system = false;
-  // See DiskDescription.
-  std::string offline_reason;
-  std::vector<Partition> partitions;
-  // The path of the disk's MSFT_Disk.
-  std::string object;
+// What DiskHost::ListDisks() asks the disks themselves, beside WMI. Each is one to four calls of
+// Windows for a disk.
+enum class AskDisks {
+  kNothing,
+  // The LUN that only Azure's disks report.
+  kLocation,
+  // `page83`, `eui`, `nvme_namespace_id`.
+  kIds,
+  // Both, and `is_read_only`.
+  kAll,
 };
 
 // The result of bringing a disk online or taking it offline.
@@ -125,20 +47,13 @@ class DiskHost {
   explicit DiskHost(const Deps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
-  absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(const CallContext& context);
-
-  // Returns one entry per disk, readable or not.
-  absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(const CallContext& context);
-
   // Lists every disk, readable or not, by number.
-  absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context);
+  absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context,
+                                                         AskDisks ask = AskDisks::kAll);
 
-  // Returns WMI's description of one disk, without the identifiers that only the disk itself
-  // reports (page 83, EUI, namespace).
-  absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number);
-
-  // Returns DiskDescription::health of every disk by number, by one query.
-  absl::StatusOr<std::map<uint32_t, std::string>> ListHealth(const CallContext& context);
+  // Describes one disk. Asks it at least for `is_read_only`.
+  absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number,
+                                           AskDisks ask = AskDisks::kNothing);
 
   // Sets `content` of the online disks that hold content which Windows does not recognise: bytes
   // without a partition table, or only partitions of another system. The text begins with `not
@@ -148,17 +63,19 @@ class DiskHost {
 
   absl::Status Rescan(const CallContext& context);
 
-  absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number);
+  // Returns Describe() with `partitions`. UNAVAILABLE if the number, or the disk, is another's by
+  // now. The layout of an offline disk may be wrong.
+  absl::StatusOr<DiskDescription> GetLayout(const CallContext& context, uint32_t disk_number);
 
-  // Writes an empty GPT. `layout`, of GetLayout(), saves a query. REQUIRES: the disk is raw and
-  // online.
-  absl::Status InitializeGpt(const CallContext& context, uint32_t disk_number,
-                             const DiskLayout* layout = nullptr);
+  // Returns UNAVAILABLE if the device of `disk` has another number now; OK if it does not answer.
+  absl::Status CheckStill(const DiskDescription& disk);
+
+  // Writes an empty GPT. REQUIRES: `disk`, of GetLayout() since the disk came online, is raw.
+  absl::Status InitializeGpt(const CallContext& context, const DiskDescription& disk);
 
   // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
-  // if no space is free.
-  absl::Status CreateBasicPartition(const CallContext& context, uint32_t disk_number,
-                                    const DiskLayout* layout = nullptr);
+  // if no space is free. REQUIRES: `disk` is of GetLayout() since the disk came online.
+  absl::Status CreateBasicPartition(const CallContext& context, const DiskDescription& disk);
 
   // Mounts the volumes of the basic partitions, as Windows does unless automount is disabled
   // (mountvol /N). Leaves mounted ones alone.
@@ -167,13 +84,9 @@ class DiskHost {
   // Returns the size in bytes.
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number);
 
-  // Returns true if the given range of an online disk seems never written. Reads its ends and
-  // places in between: see IsBlank() in devices.h.
-  absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
-                               uint64_t offset_bytes, uint64_t size_bytes);
-
-  // Names the data at the beginning of the disk, for an error: see DescribeData() in devices.h.
-  std::string DescribeData(const CallContext& context, uint32_t disk_number);
+  // Returns "" if an online disk seems never written, else names the data at its beginning: see
+  // FindData() in devices.h.
+  absl::StatusOr<std::string> FindData(const CallContext& context, uint32_t disk_number, Look look);
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
@@ -185,14 +98,20 @@ class DiskHost {
   // before it brings the disk online, as AwaitChanges() does; before it takes the disk offline,
   // waits only for an earlier Online. No change if it is in that state. Volumes may arrive later.
   // FAILED_PRECONDITION if Windows refuses to take the disk offline (critical or in use), and for
-  // the disk that Windows boots from or runs on.
+  // the disk that Windows boots from or runs on. `disk`, if not null, is the caller's picture of
+  // the disk under its lock, and saves a query.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
-                                        bool online);
+                                        bool online, const DiskDescription* disk = nullptr);
 
   // Sets or clears the disk's persistent read-only flag; no change if the flag has that value.
   // FAILED_PRECONDITION to set the flag of a disk that is offline, or that Windows boots from or
-  // runs on.
-  absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only);
+  // runs on. `seen` is the caller's picture of the volumes; see VolumesOn().
+  absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
+                           NodeVolumes* seen = nullptr);
+
+  // Returns true if the disk itself says that it has one partition beside Microsoft's reserved one,
+  // and is not dynamic: it holds one volume at most. False if it does not answer in time.
+  bool HasOnePartition(const CallContext& context, uint32_t disk_number);
 
   // Counts the volumes that the disk will have once all have arrived: its basic data partitions
   // that are not hidden. 0 if its layout cannot be read.
@@ -202,16 +121,12 @@ class DiskHost {
   // Returns the number of an MSFT_Disk. A disk without a number, which no call can name, is logged
   // once.
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk);
-  // Calls `visit` for every disk that has a number.
-  absl::Status ForEachDisk(const CallContext& context,
-                           absl::FunctionRef<void(uint32_t, const cim::Object&)> visit);
+  // Describes a disk from its MSFT_Disk and its own answers.
+  DiskDescription Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask);
   // Calls MSFT_Disk.Online or Offline.
-  absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online);
+  absl::Status InvokeState(const CallContext& context, const DiskDescription& disk, bool online);
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
                                        bool is_fresh = false);
-  // Returns `*layout`, or at least the object and style of the disk if `layout` is null.
-  absl::StatusOr<DiskLayout> LayoutOr(const DiskLayout* layout, const CallContext& context,
-                                      uint32_t disk_number);
 
   const Deps deps_;
   cim::Session& wmi_;
@@ -222,9 +137,7 @@ class DiskHost {
   // The paths of the disks that were logged.
   std::set<std::string> warned_ ABSL_GUARDED_BY(mutex_);
   // Last, because their runs use the other members.
-  SharedRun<absl::StatusOr<std::vector<DiskLocationText>>> locations_;
-  SharedRun<absl::StatusOr<std::vector<DiskIdentity>>> identities_;
-  SharedRun<absl::StatusOr<std::vector<DiskDescription>>> descriptions_;
+  std::array<SharedRun<absl::StatusOr<std::vector<DiskDescription>>>, 4> listings_;  // by AskDisks
 };
 
 }  // namespace csi_proxy::host

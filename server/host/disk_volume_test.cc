@@ -34,9 +34,9 @@ TEST_F(DiskVolumeTest, AnUnopenableDiskIsIdentifiedByItsUniqueId) {
       disk { number: 7 size_bytes: 1048576 }
       fault { operation: "win32.Control" code: "INTERNAL" error { code: 21 } })");
   host_ = NewSimulatedHost(*node_);
-  const auto identities = *disk().ListDiskIdentities(context_);
+  const auto identities = *disk().ListDisks(context_, AskDisks::kIds);
   ASSERT_EQ(identities.size(), 7u);
-  for (const DiskIdentity& identity : identities) {
+  for (const DiskDescription& identity : identities) {
     EXPECT_THAT(identity.status, FailsWith(kInternal, "reading page 83 of disk"));
   }
   EXPECT_EQ(identities[4].page83, "60022480a1b2c3d4e5f60718293a4b5c");
@@ -57,7 +57,7 @@ TEST_F(DiskVolumeTest, DisksWithoutANumberAreLoggedOnce) {
     });
   };
   take_number(1);
-  for (int i = 0; i < 2; ++i) ASSERT_THAT(disk().ListDiskLocations(context_), IsOk());
+  for (int i = 0; i < 2; ++i) ASSERT_THAT(disk().ListDisks(context_, AskDisks::kLocation), IsOk());
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0],
               testing::StartsWith("a disk without a number is left out of all listings: "));
@@ -66,7 +66,7 @@ TEST_F(DiskVolumeTest, DisksWithoutANumberAreLoggedOnce) {
     ASSERT_THAT(node_->AttachDisk(RawDisk(kMiB), 100 + i), IsOk());
     take_number(100 + i);
   }
-  for (int i = 0; i < 2; ++i) ASSERT_THAT(disk().ListDiskIdentities(context_), IsOk());
+  for (int i = 0; i < 2; ++i) ASSERT_THAT(disk().ListDisks(context_, AskDisks::kIds), IsOk());
   EXPECT_EQ(warnings.size(), 100u);
 }
 
@@ -153,10 +153,10 @@ class MountPointsTest : public testing::Test {
     const auto host = std::make_unique<Host>(
         std::make_unique<machine::simulator::wmi::SimulatedSession>(node_->core()),
         std::make_unique<RememberingOs>(*node_, std::move(also)));
-    const auto points = host->volume().ListMountPoints(context_, kVolume, roots);
-    EXPECT_THAT(points, IsOk());
+    VolumeView volume = {.id = kVolume, .extents = {}};
+    EXPECT_THAT(host->volume().ReadMounts(context_, roots, &volume), IsOk());
     std::vector<std::string> paths;
-    for (const MountPoint& point : *points) {
+    for (const MountPoint& point : volume.mounts) {
       if (point.is_drivers == of_drivers) paths.push_back(point.path);
     }
     return paths;

@@ -49,7 +49,7 @@ TEST_F(EndedCallsTest, ACancelledCallStartsNoOperation) {
 
 TEST_F(EndedCallsTest, AnExpiredCallQueriesNoFurtherDisk) {
   SlowDown("win32.Control");
-  EXPECT_THAT(host_->disk().ListDiskIdentities(Hurried()), HasCode(kLate));
+  EXPECT_THAT(host_->disk().ListDisks(Hurried(), AskDisks::kIds), HasCode(kLate));
   SlowDown("win32.ListVolumes");
   EXPECT_THAT(host_->volume().ListVolumes(Hurried(), 2, 0), HasCode(kLate));
 }

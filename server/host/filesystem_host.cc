@@ -31,7 +31,10 @@ LinkInfo InfoOf(const ResolvedPath& walked) {
   LinkInfo info;
   info.is_directory = walked.is_directory();
   info.is_link = walked.link.has_value();
-  if (info.is_link) info.target = walked.link->target;
+  if (info.is_link) {
+    info.target = walked.link->target;
+    info.volume = walked.link->volume;
+  }
   return info;
 }
 
@@ -211,8 +214,8 @@ absl::StatusOr<LinkInfo> FilesystemHost::ReadLink(const CallContext& context,
   if (!walked.found()) return MissingError(path.path);
   LinkInfo info = InfoOf(walked);
   if (!info.is_link) return info;
-  if (walked.link->volume.has_value()) {
-    const absl::Status there = os_.GetFileSystem(walked.link->volume->ToString()).status();
+  if (info.volume.has_value()) {
+    const absl::Status there = os_.GetFileSystem(info.volume->ToString()).status();
     info.target_exists = there.ok() || HasWin32Code(there, win32_error::kUnrecognizedVolume);
     return info;
   }

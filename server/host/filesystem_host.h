@@ -27,6 +27,8 @@ struct LinkInfo {
   // The target as os.Readlink of Go returns it: `C:\a\b`, `\\host\share\a\`, or `\\?\Volume{guid}\`
   // for a mount point.
   std::string target;
+  // The volume, for a mount point.
+  std::optional<VolumeId> volume;
   // True if the target exists.
   bool target_exists = false;
 };

@@ -51,14 +51,10 @@ absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
   return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
 }
 
-absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
-                                             const VolumeId& volume) {
-  ABSL_RETURN_IF_ERROR(context.Check());
-  const auto extents = GetVolumeExtents(os, volume.ToString());
-  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-  if (extents->size() == 1) return extents->front();
+absl::StatusOr<machine::DiskExtent> ExtentOf(const VolumeView& volume) {
+  if (volume.extents.size() == 1) return volume.extents.front();
   return absl::FailedPreconditionError(absl::StrCat(
-      "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
+      "volume ", volume.id.ToString(), " spans several disks or partitions of a dynamic disk"));
 }
 
 absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
@@ -66,19 +62,20 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
   const cim::Query query =
       cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString()));
   const CallContext waiting = context.WithTimeout(kCachePatience);
-  for (bool refreshed = false;; refreshed = true) {
+  for (int refreshed = 0;; ++refreshed) {
     ABSL_ASSIGN_OR_RETURN(auto found, wmi.Query(context, Namespace::kStorage, query));
     ABSL_RETURN_IF_ERROR(CheckOne(absl::StrCat("volume ", volume.ToString()), found.size()));
     if (!found.empty()) return std::move(found.front());
     const auto extents = GetVolumeExtents(os, volume.ToString());
     if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-    if (refreshed && !waiting.SleepFor(kCachePoll).ok()) {
+    // WMI was to show the volume after the first refresh.
+    if (refreshed == 1) RecordFallback(Fallback::kVolumeUnknownToWmi);
+    if (refreshed > 0 && !waiting.SleepFor(kCachePoll).ok()) {
       const absl::Status over = context.Check();
       return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
     }
-    if (!refreshed) {
+    if (refreshed == 0) {
       ABSL_RETURN_IF_ERROR(CheckNotDynamic(os, volume.ToString(), extents->front().disk_number));
-      RecordFallback(Fallback::kVolumeUnknownToWmi);
     }
     ABSL_RETURN_IF_ERROR(RefreshDisk(wmi, context, extents->front().disk_number));
   }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/host/volume_view.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
@@ -21,8 +22,7 @@ absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
                          const absl::Status& status);
 
 // Returns the extent of a volume of a basic disk. FAILED_PRECONDITION if it has several.
-absl::StatusOr<machine::DiskExtent> ExtentOf(machine::Os& os, const CallContext& context,
-                                             const VolumeId& volume);
+absl::StatusOr<machine::DiskExtent> ExtentOf(const VolumeView& volume);
 
 // Finds the MSFT_Volume. Retries for some seconds, because the caller has the volume from the mount
 // manager and WMI may not show it yet.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/log_function.h"
@@ -37,6 +38,7 @@ class Host {
               &changes_,
               &reads_,
               &used_,
+              &volumes_,
               [this, warn = std::move(warn)](const LogText& line) {
                 if (warn != nullptr && !is_ending_) warn(line);
               }} {}
@@ -74,6 +76,7 @@ class Host {
   const std::unique_ptr<machine::Os> os_;
   StorageNamespace storage_{wmi_.get()};
   UsedVolumes used_;
+  SharedRun<absl::StatusOr<NodeVolumes>> volumes_;
   std::atomic<bool> is_ending_ = false;
   DetachedRuns changes_;
   DetachedRuns reads_{128};

@@ -277,7 +277,11 @@ absl::StatusOr<std::vector<std::string>> IscsiHost::DiscoverTargets(const CallCo
   const absl::Status updated = Update(wmi_, context, object, portal);
   ABSL_RETURN_IF_ERROR(context.Check());
   if (!updated.ok()) {
-    RecordFallback(Fallback::kPortalNotUpdated, updated.message());
+    // The other codes are a portal's that is out of reach, busy or wants other credentials.
+    const bool is_windows = absl::IsInternal(updated) || absl::IsInvalidArgument(updated) ||
+                            absl::IsUnimplemented(updated);
+    RecordFallback(is_windows ? Fallback::kPortalNotUpdated : Fallback::kPortalRefuses,
+                   updated.message());
     warn_(updated.message());
   }
   return ListTargets(wmi_, context, object, false);

@@ -54,20 +54,29 @@ absl::Status MakePlain(const CallContext& context, File& directory, const std::s
   return file->DeleteReparsePoint(attributes.reparse_tag);
 }
 
-// Returns MountPointName() for a call; counts a path that is not plain.
-std::string NameForCall(absl::string_view directory) {
-  std::string name = MountPointName(directory);
-  if (absl::StartsWith(name, "\\\\?\\")) RecordFallback(Fallback::kVerbatimMountPath);
-  return name;
+// Counts a mount call that Windows refused because its path is not plain. Returns `status`.
+absl::Status CountVerbatim(absl::string_view name, absl::Status status) {
+  if (absl::StartsWith(name, "\\\\?\\") &&
+      HasWin32Code(status, {win32_error::kInvalidParameter, win32_error::kInvalidName,
+                            win32_error::kBadPathName, win32_error::kFileNameTooLong})) {
+    RecordFallback(Fallback::kVerbatimMountPath, status.message());
+  }
+  return status;
 }
 
-// Asks Windows to end the mount at `path`, which `*held` keeps open. See CallOnHeld().
+// Asks Windows to end the mount of `volume` at `path`, which `*held` keeps open. See CallOnHeld().
 absl::Status DeleteHeldMountPoint(const Deps& deps, const CallContext& context,
-                                  absl::string_view path, std::unique_ptr<File>* held) {
-  const std::string name = NameForCall(path);
-  absl::Status deleted =
-      CallOnHeld(TeardownStep(context), held, [&] { return deps.os->DeleteMountPoint(name); });
-  if (!deleted.ok()) RecordFallback(Fallback::kMountForgotten, deleted.message());
+                                  const VolumeId& volume, absl::string_view path,
+                                  std::unique_ptr<File>* held) {
+  const std::string name = MountPointName(path);
+  absl::Status deleted = CountVerbatim(name, CallOnHeld(TeardownStep(context), held, [&] {
+                                         return deps.os->DeleteMountPoint(name);
+                                       }));
+  if (!deleted.ok()) {
+    RecordFallback(
+        IsVolumeGone(*deps.os, volume) ? Fallback::kMountForgotten : Fallback::kMountNotEnded,
+        deleted.message());
+  }
   return deleted;
 }
 
@@ -82,7 +91,7 @@ absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context
   if (volume.has_value()) {
     (void)FlushBeforeUnmount(deps, context, *volume, path);
     ABSL_RETURN_IF_ERROR(context.Check());
-    if (DeleteHeldMountPoint(deps, context, path, &held).ok()) return true;
+    if (DeleteHeldMountPoint(deps, context, *volume, path, &held).ok()) return true;
   } else {
     if (!or_link) return false;
     ABSL_ASSIGN_OR_RETURN(const machine::FileAttributes attributes, held->GetAttributes());
@@ -155,12 +164,10 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
   return point->volume;
 }
 
-bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::string& folder,
+bool IsMountPointOf(machine::Os& os, const CallContext& context, const WindowsPath& folder,
                     const VolumeId& volume) {
-  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("folder", folder);
-  if (!path.ok()) return true;
   const absl::StatusOr<ResolvedPath> walked = ResolvePath(
-      os, context, {*path, nullptr}, {.access = machine::Access::kPeek, .is_patient = false});
+      os, context, {folder, nullptr}, {.access = machine::Access::kPeek, .is_patient = false});
   if (!walked.ok()) return true;
   if (walked->found() && walked->link.has_value() && walked->link->volume == volume) return true;
   RecordFallback(Fallback::kStaleMountFolder);
@@ -168,17 +175,15 @@ bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::stri
 }
 
 bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots& roots,
-                   const std::string& folder) {
-  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("folder", folder);
-  if (!path.ok()) return false;
-  if (IsBelow(roots, *path)) return true;
+                   const WindowsPath& folder) {
+  if (IsBelow(roots, folder)) return true;
   for (const WindowsPath& root : roots.roots()) {
     const absl::StatusOr<ResolvedPath> walked =
         ResolvePath(os, context, {root, nullptr},
                     {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
     if (!walked.ok() || !walked->found()) continue;
     const absl::StatusOr<WindowsPath> real = WindowsPath::Parse("root", walked->Path());
-    if (!real.ok() || !IsBelow(PathRoots({*real}), *path)) continue;
+    if (!real.ok() || !IsBelow(PathRoots({*real}), folder)) continue;
     RecordFallback(Fallback::kFolderByAnotherName);
     return true;
   }
@@ -187,8 +192,8 @@ bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots&
 
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at) {
-  const std::string name = NameForCall(at->Path());
-  const auto set = [&] { return os.SetMountPoint(name, volume.ToString()); };
+  const std::string name = MountPointName(at->Path());
+  const auto set = [&] { return CountVerbatim(name, os.SetMountPoint(name, volume.ToString())); };
   if (at->is_root()) return set();
   ABSL_RETURN_IF_ERROR(CallOnHeld(context, &at->held.back(), set));
   if (at->held.back() != nullptr) return absl::OkStatus();
@@ -216,14 +221,17 @@ absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
   const absl::Status failed = absl::InternalError(absl::StrCat(
       "volume ", name,
       " was not flushed: ", is_silent ? "Windows has not finished the flush" : flushed.message()));
-  RecordFallback(Fallback::kUnmountedUnflushed, failed.message());
+  RecordFallback(is_silent || IsDeviceFailure(flushed) ? Fallback::kDiskDoesNotAnswer
+                                                       : Fallback::kUnmountedUnflushed,
+                 failed.message());
   deps.warn(absl::StrCat(failed.message(), "; its mount at ", path, " is removed nevertheless"));
   return failed;
 }
 
 absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at) {
-  const absl::Status deleted = DeleteHeldMountPoint(deps, context, at->Path(), &at->held.back());
+  const absl::Status deleted =
+      DeleteHeldMountPoint(deps, context, volume, at->Path(), &at->held.back());
   if (at->held.back() == nullptr) at->held.pop_back();
   // The directory still leads to the volume if the call failed, for example because the mount
   // manager has forgotten a volume that is gone.

@@ -92,12 +92,12 @@ inline constexpr char kFilesStay[] =
 // checked. A mount that ended while its volume was away stays in the mount manager's table, as
 // letters do
 // (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints).
-bool IsMountPointOf(machine::Os& os, const CallContext& context, const std::string& folder,
+bool IsMountPointOf(machine::Os& os, const CallContext& context, const WindowsPath& folder,
                     const VolumeId& volume);
 
 // Returns true if a folder lies strictly below a root. Follows links at or above the root, because
 // the mount manager may name the root by its target.
 bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots& roots,
-                   const std::string& folder);
+                   const WindowsPath& folder);
 
 }  // namespace csi_proxy::host

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/host/find_volume.h"
 #include "server/host/odd_machine_testing.h"
 #include "server/host/operations_testing.h"
 #include "server/simulator/win32/layouts_encode.h"
@@ -38,14 +39,14 @@ TEST(OddAnswersTest, NoPropertyValueOfWmiCrashesTheProcess) {
   // The operations that need a property, and so must not guess it.
   const std::map<std::string, std::set<std::string>> needed = {
       {"MSFT_Disk.IsBoot", {"mount", "offline", "read-only"}},
-      {"MSFT_Disk.IsOffline", {"layout"}},
+      {"MSFT_Disk.IsOffline", {"initialize", "layout", "partition"}},
       {"MSFT_Disk.IsSystem", {"mount", "offline", "read-only"}},
       {"MSFT_Disk.Number", {"end sessions", "make persistent", "sessions", "target disks"}},
       {"MSFT_Disk.PartitionStyle", {"initialize", "layout", "partition"}},
       {"MSFT_Partition.GptType", {"bring online"}},
-      {"MSFT_Partition.IsBoot", {"resize", "supported"}},
-      {"MSFT_Partition.IsSystem", {"resize", "supported"}},
-      {"MSFT_Partition.Offset", {"resize", "supported"}},
+      {"MSFT_Partition.IsBoot", {"resize"}},
+      {"MSFT_Partition.IsSystem", {"resize"}},
+      {"MSFT_Partition.Offset", {"resize"}},
       {"MSFT_SmbGlobalMapping.LocalPath", {"mapping", "mappings", "unmap"}},
       {"MSFT_SmbGlobalMapping.RemotePath", {"mapping", "mappings", "unmap"}},
       {"MSFT_SmbGlobalMapping.Status", {"mapping", "mappings", "unmap"}},
@@ -121,9 +122,10 @@ TEST(OddAnswersTest, SystemPartitionTypesDoNotCountAsData) {
 // A device answers with bytes that do not fit the query: the operation fails or ignores them.
 TEST(OddAnswersTest, NoAnswerOfADeviceCrashesTheProcess) {
   const std::set<std::string> without = {
-      "identities",    "disks",    "read-only",        "read-write", "no volumes of 1",
-      "make writable", "online",   "promised volumes", "supported",  "volumes",
-      "volumes of 1",  "writable", "layout",           "offline",    "describe"};
+      "initialize",       "partition",       "disks",         "read-only",
+      "read-write",       "no volumes of 1", "make writable", "online",
+      "promised volumes", "resize",          "volumes",       "volumes of 1",
+      "writable",         "layout",          "offline",       "describe"};
   const NodeState prepared = PreparedNode();
   for (const Operation& operation : HostOperations()) {
     for (const machine::Bytes& odd : {machine::Bytes(), machine::Bytes(3, 0xFF)}) {
@@ -239,20 +241,20 @@ TEST(OddAnswersTest, ImpossibleAnswersAreErrors) {
   os.controls[machine::control::kGetVolumeDiskExtents] =
       machine::MakeDiskExtents({{2, 0, 1024}, {3, 0, 1024}});
   EXPECT_THAT(host->volume().GetDiskNumber(context, kVolume), Yields(2u));
-  EXPECT_EQ(host->volume().GetSize(context, kVolume).status(),
+  EXPECT_EQ(ExtentOf(*host->volume().Locate(context, kVolume)).status(),
             absl::FailedPreconditionError(volume +
                                           " spans several disks or partitions of a dynamic disk"));
 
   os.controls[machine::control::kGetDeviceNumber] =
       machine::MakeDeviceNumber({.device_number = 1, .partition_number = 0});
-  const auto identities = host->disk().ListDiskIdentities(context);
+  const auto identities = host->disk().ListDisks(context, AskDisks::kIds);
   ASSERT_THAT(identities, IsOk());
-  for (const DiskIdentity& identity : *identities) {
-    EXPECT_EQ(identity.status, identity.disk_number == 1
+  for (const DiskDescription& identity : *identities) {
+    EXPECT_EQ(identity.status, identity.number == 1
                                    ? absl::OkStatus()
-                                   : absl::UnavailableError(absl::StrCat(
-                                         "reading page 83 of disk ", identity.disk_number,
-                                         ": its device path now belongs to disk 1")));
+                                   : absl::UnavailableError(
+                                         absl::StrCat("reading page 83 of disk ", identity.number,
+                                                      ": its device path now belongs to disk 1")));
   }
 }
 
@@ -276,7 +278,8 @@ TEST(OddAnswersTest, AUniqueIdIsReadAccordingToItsFormat) {
     ASSERT_THAT(node->InjectFault(mute), IsOk());
     const auto host = std::make_unique<Host>(session("UniqueIdFormat", cim::Value::Uint16(format)),
                                              machine::simulator::NewSimulatedOs(node->core()));
-    EXPECT_EQ(host->disk().ListDiskIdentities(CallContext())->at(1).page83, page83) << format;
+    EXPECT_EQ(host->disk().ListDisks(CallContext(), AskDisks::kIds)->at(1).page83, page83)
+        << format;
   }
 }
 

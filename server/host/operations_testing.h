@@ -57,6 +57,15 @@ struct Operation {
   std::function<absl::Status(Host&, const CallContext&)> run;
 };
 
+// Returns a step on a disk that is looked at first.
+inline auto OnLayout(uint32_t number,
+                     absl::Status (DiskHost::*step)(const CallContext&, const DiskDescription&)) {
+  return [=](Host& host, const CallContext& context) -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const auto disk, host.disk().GetLayout(context, number));
+    return (host.disk().*step)(context, disk);
+  };
+}
+
 inline absl::StatusOr<std::set<std::string>> SessionIds(Host& host, const CallContext& context) {
   ABSL_ASSIGN_OR_RETURN(const auto sessions, host.iscsi().GetSessions(context, "iqn.x:joined"));
   std::set<std::string> ids;
@@ -68,17 +77,15 @@ inline const std::vector<Operation>& HostOperations() {
   using H = Host;
   using C = CallContext;
   static const auto* const kOperations = new std::vector<Operation>{
-      {"locations", [](H& h, C c) { return h.disk().ListDiskLocations(c).status(); }},
-      {"identities", [](H& h, C c) { return h.disk().ListDiskIdentities(c).status(); }},
       {"disks", [](H& h, C c) { return h.disk().ListDisks(c).status(); }},
       {"describe", [](H& h, C c) { return h.disk().Describe(c, 1).status(); }},
       {"rescan", [](H& h, C c) { return h.disk().Rescan(c); }},
       {"layout", [](H& h, C c) { return h.disk().GetLayout(c, 1).status(); }},
-      {"initialize", [](H& h, C c) { return h.disk().InitializeGpt(c, 1); }},
-      {"partition", [](H& h, C c) { return h.disk().CreateBasicPartition(c, 5); }},
+      {"initialize", OnLayout(1, &DiskHost::InitializeGpt)},
+      {"partition", OnLayout(5, &DiskHost::CreateBasicPartition)},
       {"bring online", [](H& h, C c) { return h.disk().BringPartitionsOnline(c, 2); }},
       {"disk size", [](H& h, C c) { return h.disk().GetSize(c, 1).status(); }},
-      {"is blank", [](H& h, C c) { return h.disk().IsBlank(c, 1, 0, 4096).status(); }},
+      {"is blank", [](H& h, C c) { return h.disk().FindData(c, 1, Look::kAtEnds).status(); }},
       {"is online", [](H& h, C c) { return h.disk().IsOnline(c, 1).status(); }},
       {"online", [](H& h, C c) { return h.disk().SetOnline(c, 3, true).status(); }},
       {"writable", [](H& h, C c) { return h.disk().SetOnline(c, 6, true).status(); }},
@@ -92,15 +99,17 @@ inline const std::vector<Operation>& HostOperations() {
        [](H& h, C c) { return h.volume().ListVolumes(c, 7, 1).status(); }},
       {"file system", [](H& h, C c) { return h.volume().GetFileSystem(c, kVolume).status(); }},
       {"is blank volume",
-       [](H& h, C c) { return h.volume().IsBlank(c, kVolume, Look::kAtEnds).status(); }},
-      {"sign of use", [](H& h, C c) { return h.volume().SignOfUse(c, kVolume).status(); }},
+       [](H& h, C c) -> absl::Status {
+         ABSL_ASSIGN_OR_RETURN(const auto volume, h.volume().Locate(c, kVolume));
+         return h.volume().FindData(c, volume, Look::kAtEnds).status();
+       }},
       {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
       {"volume health", [](H& h, C c) { return h.volume().GetHealth(c, kVolume).status(); }},
-      {"volume size", [](H& h, C c) { return h.volume().GetSize(c, kVolume).status(); }},
-      {"supported", [](H& h, C c) { return h.volume().GetGrowthRoom(c, kVolume).status(); }},
       {"resize",
-       [](H& h, C c) {
-         return h.volume().Resize(c, kVolume, uint64_t{600} << 20, ResizeTo::kExactly);
+       [](H& h, C c) -> absl::Status {
+         ABSL_ASSIGN_OR_RETURN(const auto volume, h.volume().Locate(c, kVolume));
+         ABSL_ASSIGN_OR_RETURN(const auto room, h.volume().GetGrowthRoom(c, volume));
+         return h.volume().Resize(c, volume, room, uint64_t{600} << 20, ResizeTo::kExactly);
        }},
       {"stats", [](H& h, C c) { return h.volume().GetStats(c, kVolume).status(); }},
       {"disk number", [](H& h, C c) { return h.volume().GetDiskNumber(c, kVolume).status(); }},
@@ -111,9 +120,16 @@ inline const std::vector<Operation>& HostOperations() {
       {"holding",
        [](H& h, C c) { return h.volume().GetVolumeHolding(c, Kubelet("link\\p1")).status(); }},
       {"mount points",
-       [](H& h, C c) { return h.volume().ListMountPoints(c, kVolume, nullptr).status(); }},
+       [](H& h, C c) {
+         VolumeView volume = {.id = kVolume, .extents = {}};
+         return h.volume().ReadMounts(c, nullptr, &volume);
+       }},
       {"flush", [](H& h, C c) { return h.volume().Flush(c, kVolume); }},
-      {"make writable", [](H& h, C c) { return h.volume().MakeWritable(c, 6); }},
+      {"make writable",
+       [](H& h, C c) -> absl::Status {
+         ABSL_ASSIGN_OR_RETURN(const auto volumes, h.volume().ListOnDisk(c, 6));
+         return h.volume().MakeWritable(c, volumes);
+       }},
       {"exists", [](H& h, C c) { return h.filesystem().Exists(c, Kubelet("link\\p1")).status(); }},
       {"make", [](H& h, C c) { return h.filesystem().MakeDirectories(c, Kubelet("a\\b")); }},
       {"remove", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("empty"), false); }},

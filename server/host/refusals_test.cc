@@ -40,8 +40,7 @@ class RefusalsTest : public testing::Test {
 TEST_F(RefusalsTest, ErrorsNameAMissingDiskOrPartition) {
   DiskHost& disk = host_->disk();
   for (const absl::Status& status :
-       {disk.GetLayout(context_, 77).status(), disk.InitializeGpt(context_, 77),
-        disk.CreateBasicPartition(context_, 77), disk.GetSize(context_, 77).status(),
+       {disk.GetLayout(context_, 77).status(), disk.GetSize(context_, 77).status(),
         disk.IsOnline(context_, 77).status(), disk.SetOnline(context_, 77, true).status(),
         disk.CountPromisedVolumes(context_, 77).status(),
         host_->volume().ListVolumes(context_, 77, 0).status()}) {
@@ -56,9 +55,7 @@ TEST_F(RefusalsTest, ErrorsNameAMissingVolume) {
   const VolumeId none = TestVolume(9);
   const std::string text = absl::StrCat("there is no volume ", none.ToString());
   for (const absl::Status& status :
-       {volume.GetFileSystem(context_, none).status(), volume.GetSize(context_, none).status(),
-        volume.GetGrowthRoom(context_, none).status(),
-        volume.Resize(context_, none, 1, ResizeTo::kExactly),
+       {volume.GetFileSystem(context_, none).status(), volume.Locate(context_, none).status(),
         volume.GetStats(context_, none).status(), volume.GetDiskNumber(context_, none).status(),
         volume.Mount(context_, none, Kubelet("empty")), volume.Flush(context_, none)}) {
     EXPECT_EQ(status, NotFoundError(text));

@@ -1,7 +1,6 @@
 // The sizes of volumes, and how they grow: partitions through WMI, file systems through Win32.
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -34,29 +33,17 @@ constexpr uint64_t kGap = 100 * kBytesPerMiB;
 
 // Returns the partitions of a disk. FAILED_PRECONDITION if the disk is Windows' own.
 absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const CallContext& context,
-                                                    const machine::DiskExtent& extent) {
-  ABSL_ASSIGN_OR_RETURN(auto partitions, ListMsftPartitions(wmi, context, extent.disk_number));
+                                                    uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(auto partitions, ListMsftPartitions(wmi, context, disk_number));
   // A disk is Windows' own if one of its partitions is.
-  bool is_boot = false;
-  bool is_system = false;
+  DiskDescription disk;
+  disk.number = disk_number;
   for (const cim::Object& partition : partitions) {
-    is_boot |= IsOrMayBe(partition, "IsBoot");
-    is_system |= IsOrMayBe(partition, "IsSystem");
+    disk.is_boot |= IsOrMayBe(partition, "IsBoot");
+    disk.is_system |= IsOrMayBe(partition, "IsSystem");
   }
-  const absl::Status own = CheckNotWindows(extent.disk_number, is_boot, is_system);
-  if (!own.ok()) return own;
+  ABSL_RETURN_IF_ERROR(CheckNotWindows(disk));
   return partitions;
-}
-
-// Returns the MSFT_Partition that a volume fills.
-absl::StatusOr<cim::Object> PartitionAt(cim::Session& wmi, const CallContext& context,
-                                        const machine::DiskExtent& extent) {
-  ABSL_ASSIGN_OR_RETURN(auto partitions, Partitions(wmi, context, extent));
-  for (cim::Object& partition : partitions) {
-    ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
-    if (offset == extent.offset) return std::move(partition);
-  }
-  return absl::InternalError("WMI shows no partition at its offset");
 }
 
 bool IsSizeNotSupported(const absl::StatusOr<cim::MethodResult>& result) {
@@ -65,9 +52,9 @@ bool IsSizeNotSupported(const absl::StatusOr<cim::MethodResult>& result) {
 
 // Returns the largest size that MSFT_Partition.GetSupportedSize reports for a partition.
 absl::StatusOr<uint64_t> WindowsOwnMaximum(StorageNamespace& storage, const CallContext& context,
-                                           const cim::Object& partition) {
+                                           const std::string& partition) {
   ABSL_ASSIGN_OR_RETURN(const auto supported,
-                        storage.Invoke(context, partition.path(), "GetSupportedSize"));
+                        storage.Invoke(context, partition, "GetSupportedSize"));
   const absl::Status status = cim::StorageStatus("measuring the partition", supported);
   if (!status.ok()) return status;
   return supported.out.GetUint64("SizeMax");
@@ -79,12 +66,12 @@ absl::StatusOr<uint64_t> WindowsOwnMaximum(StorageNamespace& storage, const Call
 // measures how far the volume could shrink and fails if the service that optimises drives is
 // disabled or busy (kubernetes-sigs/aws-ebs-csi-driver issue 2877).
 absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
-                                                     const VolumeId& volume) {
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-  ABSL_RETURN_IF_ERROR(CheckNotDynamic(os_, volume.ToString(), extent.disk_number));
+                                                     const VolumeView& volume) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(volume));
+  ABSL_RETURN_IF_ERROR(CheckNotDynamic(os_, volume.id.ToString(), extent.disk_number));
   UpdateDiskLength(os_, extent.disk_number);
   ABSL_ASSIGN_OR_RETURN(const uint64_t disk_bytes, GetDiskLength(os_, extent.disk_number));
-  ABSL_ASSIGN_OR_RETURN(const auto partitions, Partitions(wmi_, context, extent));
+  ABSL_ASSIGN_OR_RETURN(const auto partitions, Partitions(wmi_, context, extent.disk_number));
   uint64_t end = disk_bytes > kGptCopy ? disk_bytes - kGptCopy : 0;
   uint64_t last_used = 0;
   GrowthRoom room;
@@ -96,6 +83,7 @@ absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
       room.obstacle = absl::StrCat("disk ", extent.disk_number,
                                    " has an MBR, of which Windows uses 2 TiB at most");
     }
+    if (offset == extent.offset) room.object = partition.path();
     if (offset <= extent.offset || offset >= end) continue;
     end = offset;
     room.obstacle = absl::StrCat("partition ", partition.GetUint32("PartitionNumber").value_or(0),
@@ -109,14 +97,15 @@ absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
   return room;
 }
 
-absl::Status VolumeHost::Resize(const CallContext& context, const VolumeId& volume,
-                                uint64_t size_bytes, ResizeTo how) {
-  const std::string operation = absl::StrCat("resizing volume ", volume.ToString());
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-  const auto partition = PartitionAt(wmi_, context, extent);
-  if (!partition.ok()) return Prefixed(operation, partition.status());
+absl::Status VolumeHost::Resize(const CallContext& context, const VolumeView& volume,
+                                const GrowthRoom& room, uint64_t size_bytes, ResizeTo how) {
+  const std::string operation = absl::StrCat("resizing volume ", volume.id.ToString());
+  if (room.object.empty()) {
+    return absl::InternalError(
+        absl::StrCat(operation, ": WMI shows no partition at the volume's offset"));
+  }
   const auto resize = [&](uint64_t bytes) {
-    return storage_.Invoke(context, partition->path(), "Resize", {{"Size", Value::Uint64(bytes)}});
+    return storage_.Invoke(context, room.object, "Resize", {{"Size", Value::Uint64(bytes)}});
   };
   absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
   // The provider may still have the disk's old size.
@@ -127,8 +116,8 @@ absl::Status VolumeHost::Resize(const CallContext& context, const VolumeId& volu
   // Windows may reserve more than was computed.
   if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
     RecordFallback(Fallback::kWindowsOwnMaximum);
-    const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(storage_, context, *partition);
-    if (most.ok() && *most <= extent.length) return absl::OkStatus();
+    const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(storage_, context, room.object);
+    if (most.ok() && *most <= volume.extents.front().length) return absl::OkStatus();
     if (most.ok() && *most < size_bytes) result = resize(*most);
   }
   if (!result.ok()) return Prefixed(operation, result.status());
@@ -141,24 +130,29 @@ absl::Status VolumeHost::Resize(const CallContext& context, const VolumeId& volu
 }
 
 absl::StatusOr<bool> VolumeHost::ExtendFileSystem(const CallContext& context,
-                                                  const VolumeId& volume, uint64_t size_bytes) {
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-  const std::string& name = volume.ToString();
+                                                  const VolumeView& volume, uint64_t size_bytes) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(volume));
+  const std::string name = volume.id.ToString();
   const auto file_system = os_.GetFileSystem(name);
   if (!file_system.ok() || file_system->name != "NTFS") return false;
   const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(name);
-  if (!space.ok()) return VolumeError(volume, "measuring", space.status());
+  if (!space.ok()) return VolumeError(volume.id, "measuring", space.status());
   const uint64_t total = space->total_bytes;
   if (total + kGap > extent.length || (size_bytes != 0 && size_bytes <= total)) return false;
   const auto disk = FindMsftDisk(wmi_, context, extent.disk_number);
-  if (!disk.ok()) return VolumeError(volume, "extending the file system of", disk.status());
+  if (!disk.ok()) return VolumeError(volume.id, "extending the file system of", disk.status());
   const uint32_t sector =
       disk->has_value() ? (*disk)->GetUint32("LogicalSectorSize").value_or(0) : 0;
   if (sector == 0) return false;
   const absl::Status extended = ExtendVolume(os_, name, extent.length / sector);
-  RecordFallback(Fallback::kFileSystemExtended, extended.message());
-  if (!extended.ok()) return VolumeError(volume, "extending the file system of", extended);
-  return true;
+  if (extended.ok()) {
+    RecordFallback(Fallback::kFileSystemExtended);
+    return true;
+  }
+  RecordFallback(
+      IsDeviceFailure(extended) ? Fallback::kDiskDoesNotAnswer : Fallback::kFileSystemNotExtended,
+      extended.message());
+  return VolumeError(volume.id, "extending the file system of", extended);
 }
 
 }  // namespace csi_proxy::host

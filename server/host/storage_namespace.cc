@@ -34,9 +34,14 @@ absl::StatusOr<cim::MethodResult> StorageNamespace::Invoke(
   // Returns the first refusal, because it has more information than the failure of an update.
   if (!UpdateCache(context).ok()) return result;
   ABSL_RETURN_IF_ERROR(check());
-  RecordFallback(Fallback::kMethodRepeated,
-                 absl::StrCat(method, " returned ", result->return_value));
-  return wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
+  const std::string why = absl::StrCat(method, " returned ", result->return_value);
+  RecordFallback(Fallback::kMethodRepeated, why);
+  result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
+  if (result.ok() &&
+      (result->return_value == cim::kCacheOutOfDate || result->return_value == cim::kNotInCache)) {
+    RecordFallback(Fallback::kMethodRefusedAgain, why);
+  }
+  return result;
 }
 
 absl::Status StorageNamespace::Call(const CallContext& context, const std::string& operation,

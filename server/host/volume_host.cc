@@ -27,26 +27,24 @@ constexpr absl::Duration kHealthPatience = absl::Seconds(1);
 
 // Returns true if the volume itself, rather than its disk, is read-only. A dismount would only
 // close its users' files.
-bool IsMarkedReadOnly(machine::Os& os, const std::string& volume) {
-  const auto extents = GetVolumeExtents(os, volume);
-  if (!extents.ok()) return false;
-  const auto layout = GetDriveLayout(os, extents->front().disk_number);
+bool IsMarkedReadOnly(machine::Os& os, const VolumeView& volume) {
+  const auto layout = GetDriveLayout(os, volume.extents.front().disk_number);
   return layout.ok() &&
          std::any_of(layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
-           return entry.is_read_only && entry.offset == extents->front().offset;
+           return entry.is_read_only && entry.offset == volume.extents.front().offset;
          });
 }
 
 // Moves the volumes of system partitions to the end, because drivers take the first volume. The
 // active partition of an MBR disk is the one that Windows starts from
 // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-biosmbr-based-hard-drive-partitions).
-void SortDataFirst(machine::Os& os, uint32_t disk_number,
-                   std::vector<std::pair<uint64_t, VolumeId>>* volumes) {
+void SortDataFirst(machine::Os& os, uint32_t disk_number, std::vector<VolumeView>* volumes) {
   const auto layout = GetDriveLayout(os, disk_number);
   if (!layout.ok()) return;
-  std::stable_partition(volumes->begin(), volumes->end(), [&](const auto& volume) {
+  std::stable_partition(volumes->begin(), volumes->end(), [&](const VolumeView& volume) {
     return std::none_of(layout->begin(), layout->end(), [&](const machine::PartitionEntry& entry) {
-      return entry.offset == volume.first && (!entry.holds_volume || entry.is_active);
+      return entry.offset == volume.extents.front().offset &&
+             (!entry.holds_volume || entry.is_active);
     });
   });
 }
@@ -77,26 +75,16 @@ absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
 absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext& context,
                                                               uint32_t disk_number,
                                                               uint32_t partition_number) {
-  ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
-  // Keeps the slot unless the call waits for another call's look-up, because its own look-up is
-  // short.
-  ABSL_ASSIGN_OR_RETURN(const auto all, volumes_.Get(context, [this](const CallContext& run) {
-    return LocateVolumes(os_, run);
-  }));
-  std::vector<std::pair<uint64_t, VolumeId>> found;
-  for (const LocatedVolume& volume : all) {
-    if (volume.disk_number != disk_number) continue;
-    ABSL_ASSIGN_OR_RETURN(VolumeId id, VolumeId::Parse(volume.name));
+  ABSL_ASSIGN_OR_RETURN(const auto all, ListOnDisk(context, disk_number));
+  std::vector<VolumeId> volumes;
+  for (const VolumeView& volume : all) {
+    if (volume.extents.front().disk_number != disk_number) continue;
     if (partition_number != 0) {
-      const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, volume.name);
+      const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, volume.id.ToString());
       if (!number.ok() || *number != partition_number) continue;
     }
-    found.emplace_back(volume.offset, std::move(id));
+    volumes.push_back(volume.id);
   }
-  std::sort(found.begin(), found.end());
-  if (found.size() > 1) SortDataFirst(os_, disk_number, &found);
-  std::vector<VolumeId> volumes;
-  for (auto& [offset, id] : found) volumes.push_back(std::move(id));
   if (!volumes.empty() || partition_number == 0) return volumes;
   // Either no volume has arrived yet, or there is no such partition.
   const auto partitions =
@@ -112,43 +100,86 @@ absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext&
       absl::StrCat("disk ", disk_number, " has no partition ", partition_number));
 }
 
-absl::StatusOr<std::string> VolumeHost::GetFileSystem(const CallContext& context,
-                                                      const VolumeId& volume) {
+absl::StatusOr<std::vector<VolumeView>> VolumeHost::ListOnDisk(const CallContext& context,
+                                                               uint32_t disk_number,
+                                                               NodeVolumes* seen) {
+  ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
+  ABSL_ASSIGN_OR_RETURN(auto volumes, VolumesOn(deps_, context, disk_number, seen));
+  if (volumes.size() > 1) SortDataFirst(os_, disk_number, &volumes);
+  return volumes;
+}
+
+absl::StatusOr<std::vector<VolumeView>> VolumeHost::LookAtDisk(const CallContext& context,
+                                                               uint32_t disk_number,
+                                                               const PathRoots* roots,
+                                                               NodeVolumes* seen) {
+  ABSL_ASSIGN_OR_RETURN(auto all, ListOnDisk(context, disk_number, seen));
+  std::vector<VolumeView> volumes;
+  for (VolumeView& volume : all) {
+    const absl::Status read = ReadMounts(context, roots, &volume);
+    if (absl::IsNotFound(read)) continue;
+    ABSL_RETURN_IF_ERROR(read);
+    volumes.push_back(std::move(volume));
+  }
   ABSL_RETURN_IF_ERROR(context.Check());
-  const auto file_system = os_.GetFileSystem(volume.ToString());
-  if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
+  return volumes;
+}
+
+absl::StatusOr<VolumeView> VolumeHost::Locate(const CallContext& context, const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  auto extents = GetVolumeExtents(os_, volume.ToString());
+  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
+  return VolumeView{.id = volume, .extents = *std::move(extents)};
+}
+
+absl::StatusOr<machine::FileSystem> VolumeHost::GetFileSystem(const CallContext& context,
+                                                              const VolumeId& volume) {
+  ABSL_RETURN_IF_ERROR(context.Check());
+  auto file_system = os_.GetFileSystem(volume.ToString());
+  if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) {
+    return machine::FileSystem();
+  }
   if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
   // Windows reports a volume whose content it does not recognise as RAW.
   if (file_system->name != "RAW") {
     deps_.used->Add(volume);
-    return file_system->name;
+  } else {
+    RecordFallback(Fallback::kFileSystemRaw);
+    file_system->name.clear();
   }
-  RecordFallback(Fallback::kFileSystemRaw);
-  return std::string();
+  return file_system;
 }
 
-absl::StatusOr<bool> VolumeHost::IsBlank(const CallContext& context, const VolumeId& volume,
-                                         Look look) {
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-  return host::IsBlank(os_, context, extent.disk_number, extent.offset, extent.length, look);
-}
-
-std::string VolumeHost::DescribeData(const CallContext& context, const VolumeId& volume) {
-  const auto extent = ExtentOf(os_, context, volume);
-  const YieldSlot yielded(context);
-  return extent.ok() ? host::DescribeData(os_, extent->disk_number, extent->offset)
-                     : "data that cannot be read";
-}
-
-absl::StatusOr<std::string> VolumeHost::SignOfUse(const CallContext& context,
-                                                  const VolumeId& volume) {
+absl::Status VolumeHost::ReadMounts(const CallContext& context, const PathRoots* roots,
+                                    VolumeView* volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
-  const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
-  if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
+  const auto paths = os_.ListMountPoints(volume->id.ToString());
+  if (!paths.ok()) return VolumeError(volume->id, "asking for the folders of", paths.status());
+  volume->mounts.clear();
+  volume->has_folder = false;
   for (const std::string& path : *paths) {
-    if (!MountPoint{path}.is_drive()) return "a folder mounts it or has mounted it";
+    MountPoint point{path};
+    if (!point.is_drive()) {
+      volume->has_folder = true;
+      const auto folder = WindowsPath::Parse("folder", path);
+      if (folder.ok() && !IsMountPointOf(os_, context, *folder, volume->id)) continue;
+      point.is_drivers =
+          roots == nullptr || (folder.ok() && IsBelowReally(os_, context, *roots, *folder));
+    }
+    volume->mounts.push_back(std::move(point));
   }
-  return deps_.used->Has(volume) ? "it had a file system earlier" : "";
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> VolumeHost::FindData(const CallContext& context,
+                                                 const VolumeView& volume, Look look) {
+  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(volume));
+  return host::FindData(os_, context, extent.disk_number, extent.offset, extent.length, look);
+}
+
+std::string VolumeHost::SignOfUse(const VolumeView& volume) const {
+  if (volume.has_folder) return "a folder mounts it or has mounted it";
+  return deps_.used->Has(volume.id) ? "it had a file system earlier" : "";
 }
 
 absl::Status VolumeHost::AwaitFormat(const CallContext& context, const VolumeId& volume) {
@@ -189,17 +220,15 @@ absl::StatusOr<VolumeHealth> VolumeHost::ReadHealth(const CallContext& context,
   const auto file_system = GetFileSystem(context, volume);
   const bool is_locked = HasWin32Code(file_system.status(), win32_error::kBitLockerLocked);
   if (!file_system.ok() && !is_locked) return file_system.status();
-  const auto extents = GetVolumeExtents(os_, volume.ToString());
-  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-  VolumeHealth health;
-  health.disk_number = extents->front().disk_number;
+  ABSL_ASSIGN_OR_RETURN(VolumeView view, Locate(context, volume));
+  VolumeHealth health{.volume = std::move(view)};
   if (is_locked) {
     health.health = "Locked by BitLocker";
     return health;
   }
-  health.file_system = *file_system;
+  health.volume.file_system = *file_system;
   // A volume without a file system has no health.
-  if (file_system->empty()) return health;
+  if (file_system->name.empty()) return health;
   const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
   if (!is_dirty.ok()) {
     return VolumeError(volume, "asking for the dirty bit of", is_dirty.status());
@@ -211,7 +240,7 @@ absl::StatusOr<VolumeHealth> VolumeHost::ReadHealth(const CallContext& context,
 absl::StatusOr<VolumeHealth> VolumeHost::GetHealth(const CallContext& context,
                                                    const VolumeId& volume) {
   ABSL_ASSIGN_OR_RETURN(VolumeHealth health, ReadHealth(context, volume));
-  if (health.file_system.empty()) return health;
+  if (health.volume.file_system.name.empty()) return health;
   const CallContext brief = context.WithTimeout(kHealthPatience);
   const auto object = FindVolume(wmi_, os_, brief, volume);
   if (object.ok()) {
@@ -235,11 +264,6 @@ absl::StatusOr<std::map<VolumeId, std::string>> VolumeHost::ListHealth(const Cal
   return health;
 }
 
-absl::StatusOr<uint64_t> VolumeHost::GetSize(const CallContext& context, const VolumeId& volume) {
-  ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(os_, context, volume));
-  return extent.length;
-}
-
 absl::StatusOr<VolumeStats> VolumeHost::GetStats(const CallContext& context,
                                                  const VolumeId& volume) {
   ABSL_RETURN_IF_ERROR(context.Check());
@@ -259,18 +283,16 @@ absl::StatusOr<VolumeStats> VolumeHost::GetStats(const CallContext& context,
 
 absl::StatusOr<uint32_t> VolumeHost::GetDiskNumber(const CallContext& context,
                                                    const VolumeId& volume) {
-  ABSL_RETURN_IF_ERROR(context.Check());
-  const auto extents = GetVolumeExtents(os_, volume.ToString());
-  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-  return extents->front().disk_number;
+  ABSL_ASSIGN_OR_RETURN(const VolumeView view, Locate(context, volume));
+  return view.extents.front().disk_number;
 }
 
 absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volume,
-                               const ConfinedPath& target) {
+                               const ConfinedPath& target, const DiskDescription* disk) {
   const std::string path = target.path.ToString();
   ABSL_RETURN_IF_ERROR(AwaitFormat(context, volume));
-  ABSL_ASSIGN_OR_RETURN(const std::string file_system, GetFileSystem(context, volume));
-  if (file_system.empty()) {
+  ABSL_ASSIGN_OR_RETURN(const machine::FileSystem file_system, GetFileSystem(context, volume));
+  if (file_system.name.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("volume ", volume.ToString(), " has no file system"));
   }
@@ -305,9 +327,19 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
         absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
   }
   // A mount of Windows' own volume below a working directory would let calls leave it.
-  absl::Status mounted = CheckNotWindows(wmi_, os_, context, volume);
-  if (mounted.ok()) mounted = SetMountPoint(os_, context, volume, &walked);
-  return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mounted);
+  const auto mount = [&]() -> absl::Status {
+    DiskDescription found;
+    if (disk == nullptr) {
+      ABSL_ASSIGN_OR_RETURN(const uint32_t number, GetDiskNumber(context, volume));
+      ABSL_ASSIGN_OR_RETURN(const auto object, FindMsftDisk(wmi_, context, number));
+      if (!object.has_value()) return NoDisk(number);
+      found = DescribeDisk(number, *object);
+      disk = &found;
+    }
+    ABSL_RETURN_IF_ERROR(CheckNotWindows(*disk));
+    return SetMountPoint(os_, context, volume, &walked);
+  };
+  return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mount());
 }
 
 absl::Status VolumeHost::Unmount(const CallContext& context, const VolumeId& volume,
@@ -352,24 +384,6 @@ absl::StatusOr<VolumeId> VolumeHost::GetVolumeHolding(const CallContext& context
   return VolumeOf(os_, walked);
 }
 
-absl::StatusOr<std::vector<MountPoint>> VolumeHost::ListMountPoints(const CallContext& context,
-                                                                    const VolumeId& volume,
-                                                                    const PathRoots* roots) {
-  ABSL_RETURN_IF_ERROR(context.Check());
-  const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
-  if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
-  std::vector<MountPoint> points;
-  for (const std::string& path : *paths) {
-    MountPoint point{path, false};
-    if (!point.is_drive()) {
-      if (!IsMountPointOf(os_, context, path, volume)) continue;
-      point.is_drivers = roots == nullptr || IsBelowReally(os_, context, *roots, path);
-    }
-    points.push_back(std::move(point));
-  }
-  return points;
-}
-
 absl::Status VolumeHost::FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
                                             const ConfinedPath& target) {
   ABSL_RETURN_IF_ERROR(context.Check());
@@ -389,24 +403,16 @@ absl::Status VolumeHost::Flush(const CallContext& context, const VolumeId& volum
   return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);
 }
 
-absl::StatusOr<bool> VolumeHost::IsReadOnly(const CallContext& context, const VolumeId& volume) {
-  ABSL_RETURN_IF_ERROR(context.Check());
-  const auto file_system = os_.GetFileSystem(volume.ToString());
-  if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return false;
-  if (!file_system.ok()) return VolumeError(volume, "reading", file_system.status());
-  return file_system->read_only;
-}
-
 // A file system checks when it is mounted whether it can write. Windows mounts it at the first
 // access after a dismount
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
-absl::Status VolumeHost::MakeWritable(const CallContext& context, uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<VolumeId> volumes, ListVolumes(context, disk_number, 0));
-  for (const VolumeId& volume : volumes) {
+absl::Status VolumeHost::MakeWritable(const CallContext& context,
+                                      const std::vector<VolumeView>& volumes) {
+  for (const VolumeView& volume : volumes) {
     ABSL_RETURN_IF_ERROR(context.Check());
-    const std::string& name = volume.ToString();
+    const std::string name = volume.id.ToString();
     const auto file_system = os_.GetFileSystem(name);
-    if (!file_system.ok() || !file_system->read_only || IsMarkedReadOnly(os_, name)) continue;
+    if (!file_system.ok() || !file_system->read_only || IsMarkedReadOnly(os_, volume)) continue;
     const absl::Status dismounted = Dismount(os_, name);
     // The device itself is write-protected, regardless of the disk's flag.
     if (HasWin32Code(dismounted, win32_error::kWriteProtect)) continue;

@@ -14,6 +14,7 @@
 #include "server/base/condition.h"
 #include "server/host/deps.h"
 #include "server/host/devices.h"
+#include "server/host/disk_description.h"
 #include "server/names/volume_id.h"
 #include "server/names/windows_path.h"
 
@@ -34,6 +35,8 @@ struct GrowthRoom {
   uint64_t size_bytes = 0;
   // The reason why the partition cannot reach the end of the disk, in words; empty if it can.
   std::string obstacle;
+  // The path of the MSFT_Partition; empty if WMI shows none at the volume's place.
+  std::string object;
 };
 
 struct FormatOptions {
@@ -46,25 +49,15 @@ struct FormatOptions {
 };
 
 struct VolumeHealth {
-  // See GetFileSystem().
-  std::string file_system;
+  // With its file system.
+  VolumeView volume;
   // True if Windows will check the file system at the next start.
   bool is_dirty = false;
   // `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed` or `Locked by BitLocker`;
   // empty if Windows reports nothing, as for a volume without a file system.
-  std::string health;
-  uint32_t disk_number = 0;
+  std::string health = {};
   // Why `health` is not known; OK if Windows has answered.
   absl::Status unknown = absl::OkStatus();
-};
-
-// A drive letter or a folder at which a volume is mounted.
-struct MountPoint {
-  // `D:\`, `C:\a\b\`.
-  std::string path;
-  // True for a folder below a working directory: a driver has mounted the volume there.
-  bool is_drivers = false;
-  bool is_drive() const { return path.size() <= 3; }
 };
 
 // Thread-safe. Every method returns NOT_FOUND for a volume or disk that the node does not have, and
@@ -81,25 +74,42 @@ class VolumeHost {
                                                     uint32_t disk_number,
                                                     uint32_t partition_number);
 
-  // Returns the file system's name, as `NTFS`; empty if Windows recognises none.
-  absl::StatusOr<std::string> GetFileSystem(const CallContext& context, const VolumeId& volume);
+  // Lists the volumes of a disk, also parts of volumes, with their mounts: see VolumesOn() and
+  // ReadMounts(). Leaves out volumes that disappear meanwhile. Does not use WMI.
+  absl::StatusOr<std::vector<VolumeView>> LookAtDisk(const CallContext& context,
+                                                     uint32_t disk_number, const PathRoots* roots,
+                                                     NodeVolumes* seen = nullptr);
+  // The same without the mounts.
+  absl::StatusOr<std::vector<VolumeView>> ListOnDisk(const CallContext& context,
+                                                     uint32_t disk_number,
+                                                     NodeVolumes* seen = nullptr);
 
-  // Returns true if the volume seems never written; see IsBlank() in devices.h. FAILED_PRECONDITION
-  // for a volume of several parts of a dynamic disk.
-  absl::StatusOr<bool> IsBlank(const CallContext& context, const VolumeId& volume, Look look);
+  // Returns where one volume lies.
+  absl::StatusOr<VolumeView> Locate(const CallContext& context, const VolumeId& volume);
 
-  // Names the data at the beginning of the volume, likewise.
-  std::string DescribeData(const CallContext& context, const VolumeId& volume);
+  // Returns the file system; its name is empty if Windows recognises none.
+  absl::StatusOr<machine::FileSystem> GetFileSystem(const CallContext& context,
+                                                    const VolumeId& volume);
+
+  // Reads where the volume is mounted into `volume`. Leaves out folders in the mount manager's
+  // table that no longer lead to it. `roots` are the working directories; null means every folder.
+  absl::Status ReadMounts(const CallContext& context, const PathRoots* roots, VolumeView* volume);
+
+  // Returns "" if the volume seems never written, else names the data at its beginning: see
+  // FindData() in devices.h. FAILED_PRECONDITION for a volume of several parts of a dynamic disk.
+  absl::StatusOr<std::string> FindData(const CallContext& context, const VolumeView& volume,
+                                       Look look);
 
   // Returns the reason, in words, why the volume must have been formatted before, whatever its
   // bytes say: the mount manager names a folder for it, even one that leads there no longer, or
   // GetFileSystem() returned a file system since this object was made. Empty if there is none. A
-  // drive letter is no reason, because Windows gives letters to new volumes.
+  // drive letter is no reason, because Windows gives letters to new volumes. REQUIRES: ReadMounts()
+  // since the caller has the lock of the volume.
   //
   // Windows keeps mounted folders over restarts
   // (learn.microsoft.com/windows/win32/fileio/mounting-and-dismounting-a-volume). A partition that
   // is made anew is another volume.
-  absl::StatusOr<std::string> SignOfUse(const CallContext& context, const VolumeId& volume);
+  std::string SignOfUse(const VolumeView& volume) const;
 
   // Waits for the end of a Format() whose caller has given up while Windows goes on. Until then the
   // volume may lose what is written to it.
@@ -119,22 +129,19 @@ class VolumeHost {
   // Returns VolumeHealth::health of all volumes that WMI shows, by one query.
   absl::StatusOr<std::map<VolumeId, std::string>> ListHealth(const CallContext& context);
 
-  // Returns the size of the partition in bytes.
-  absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume);
-
   // Reads the disk's size from the device again first, because the disk may have grown.
-  absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context, const VolumeId& volume);
+  absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context, const VolumeView& volume);
 
   // Resizes partition and file system. If Windows cannot resize this kind of file system (FAT32):
-  // FAILED_PRECONDITION with kExactly, no change with kAtMost.
-  absl::Status Resize(const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
-                      ResizeTo how);
+  // FAILED_PRECONDITION with kExactly, no change with kAtMost. `room` is of GetGrowthRoom().
+  absl::Status Resize(const CallContext& context, const VolumeView& volume, const GrowthRoom& room,
+                      uint64_t size_bytes, ResizeTo how);
 
   // Extends an NTFS file system that is at least 100 MiB smaller than its partition, for example
   // after an image was written to the volume or its growth was interrupted. Does nothing and
   // returns false for any other file system, or if `size_bytes` is not 0 and the file system has at
-  // least this size.
-  absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeId& volume,
+  // least this size. REQUIRES: Locate() since the partition was resized.
+  absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeView& volume,
                                         uint64_t size_bytes);
 
   // Returns the sizes. FAILED_PRECONDITION if the volume has no file system.
@@ -145,9 +152,10 @@ class VolumeHost {
   // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
   // the mount of a volume that is gone. ALREADY_EXISTS if another volume is mounted there,
   // NOT_FOUND if there is no such directory, FAILED_PRECONDITION if it is not empty or the volume
-  // has no file system.
-  absl::Status Mount(const CallContext& context, const VolumeId& volume,
-                     const ConfinedPath& target);
+  // has no file system, or is one of Windows' own disk. `disk`, if not null, is the caller's
+  // picture of the volume's disk under its lock, and saves a query.
+  absl::Status Mount(const CallContext& context, const VolumeId& volume, const ConfinedPath& target,
+                     const DiskDescription* disk = nullptr);
 
   // Removes the mount of `volume`, which may be gone, at `target`; the directory stays. NOT_FOUND
   // if nothing is mounted there, FAILED_PRECONDITION if another volume is.
@@ -163,12 +171,6 @@ class VolumeHost {
   // up to the first mount point or the drive. NOT_FOUND if the path is absent.
   absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context, const ConfinedPath& path);
 
-  // Lists where the volume is mounted. Leaves out folders in the mount manager's table that no
-  // longer lead to it. `roots` are the working directories; null means every folder.
-  absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
-                                                          const VolumeId& volume,
-                                                          const PathRoots* roots);
-
   // Flushes the volume before its mount at `target` is removed; see mount_point.h. NOT_FOUND if it
   // is gone. Other errors are logged, and the caller must unmount nevertheless.
   absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
@@ -177,19 +179,15 @@ class VolumeHost {
   // Writes the file system's cache to the disk.
   absl::Status Flush(const CallContext& context, const VolumeId& volume);
 
-  // Returns true if the volume refuses writes; false if it has no file system.
-  absl::StatusOr<bool> IsReadOnly(const CallContext& context, const VolumeId& volume);
-
-  // Remounts the file systems of a disk that were mounted while the disk was read-only. Skips
-  // volumes that are marked read-only themselves. REQUIRES: no program uses the disk yet.
-  absl::Status MakeWritable(const CallContext& context, uint32_t disk_number);
+  // Remounts those file systems of a disk's volumes that were mounted while the disk was read-only.
+  // Skips volumes that are marked read-only themselves. REQUIRES: no program uses the disk yet.
+  absl::Status MakeWritable(const CallContext& context, const std::vector<VolumeView>& volumes);
 
  private:
   const Deps deps_;
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;
-  SharedRun<absl::StatusOr<std::vector<LocatedVolume>>> volumes_;
 };
 
 }  // namespace csi_proxy::host

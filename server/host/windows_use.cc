@@ -7,9 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/host/devices.h"
-#include "server/host/find_volume.h"
-#include "server/host/storage_namespace.h"
 #include "server/names/win32_error.h"
 
 namespace csi_proxy::host {
@@ -26,56 +23,35 @@ bool IsOrMayBe(const cim::Object& object, absl::string_view flag) {
   return object.GetBoolean(flag).value_or(object.Has(flag));
 }
 
-absl::Status CheckNotWindows(uint32_t disk_number, bool is_boot, bool is_system) {
-  if (!is_boot && !is_system) return absl::OkStatus();
+absl::Status CheckNotWindows(const DiskDescription& disk) {
+  if (!disk.has_windows()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("Windows ", is_boot ? "runs on" : "boots from", " disk ", disk_number));
+      absl::StrCat("Windows ", disk.is_boot ? "runs on" : "boots from", " disk ", disk.number));
 }
 
-absl::Status CheckNotWindows(uint32_t disk_number, const cim::Object& disk) {
-  return CheckNotWindows(disk_number, IsOrMayBe(disk, "IsBoot"), IsOrMayBe(disk, "IsSystem"));
-}
-
-absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallContext& context,
-                             const VolumeId& volume) {
-  const auto extents = GetVolumeExtents(os, volume.ToString());
-  if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-  const uint32_t number = extents->front().disk_number;
-  ABSL_ASSIGN_OR_RETURN(const auto disk, FindMsftDisk(wmi, context, number));
-  return disk.has_value() ? CheckNotWindows(number, *disk) : NoDisk(number);
-}
-
-absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathRoots* roots,
-                             uint32_t number) {
-  ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(context, number, 0));
-  for (const VolumeId& volume : volumes) {
-    const auto points = host.volume().ListMountPoints(context, volume, roots);
-    // The volume has disappeared.
-    if (absl::IsNotFound(points.status())) continue;
-    if (!points.ok()) return points.status();
-    for (const MountPoint& point : *points) {
+absl::Status CheckNotMounted(uint32_t disk_number, const std::vector<VolumeView>& volumes) {
+  for (const VolumeView& volume : volumes) {
+    for (const MountPoint& point : volume.mounts) {
       if (point.is_drivers) continue;
       const absl::string_view path = absl::StripSuffix(point.path, "\\");
-      if (!point.is_drive()) return MountedAt(number, path);
-      return absl::FailedPreconditionError(absl::StrCat("disk ", number, " holds ", path));
+      if (!point.is_drive()) return MountedAt(disk_number, path);
+      return absl::FailedPreconditionError(absl::StrCat("disk ", disk_number, " holds ", path));
     }
   }
-  return context.Check();
+  return absl::OkStatus();
 }
 
 absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const PathRoots* roots,
-                              uint32_t number) {
-  ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(context, number, 0));
-  for (const VolumeId& volume : volumes) {
-    ABSL_ASSIGN_OR_RETURN(const auto points, host.volume().ListMountPoints(context, volume, roots));
-    for (const MountPoint& point : points) {
+                              uint32_t disk_number, const std::vector<VolumeView>& volumes) {
+  for (const VolumeView& volume : volumes) {
+    for (const MountPoint& point : volume.mounts) {
       if (point.is_drivers) continue;
       const std::string path(absl::StripSuffix(point.path, "\\"));
       const auto in_use = [&](absl::string_view use) {
         return absl::FailedPreconditionError(
-            absl::StrCat("disk ", number, " holds ", path, ", with ", use));
+            absl::StrCat("disk ", disk_number, " holds ", path, ", with ", use));
       };
-      if (!point.is_drive()) return MountedAt(number, path);
+      if (!point.is_drive()) return MountedAt(disk_number, path);
       for (const WindowsPath& root : roots->roots()) {
         if (absl::StartsWithIgnoreCase(root.ToString(), path)) return in_use("a working directory");
       }
@@ -92,9 +68,11 @@ absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const Path
 }
 
 absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
-                         const DiskDescription& disk) {
-  const absl::Status own = CheckNotWindows(disk.disk_number, disk.is_boot, disk.is_system);
-  return own.ok() ? CheckNotMounted(host, context, roots, disk.disk_number) : own;
+                         const DiskDescription& disk, NodeVolumes* seen) {
+  ABSL_RETURN_IF_ERROR(CheckNotWindows(disk));
+  ABSL_ASSIGN_OR_RETURN(const auto volumes,
+                        host.volume().LookAtDisk(context, disk.number, roots, seen));
+  return CheckNotMounted(disk.number, volumes);
 }
 
 }  // namespace csi_proxy::host

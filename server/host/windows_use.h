@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -28,28 +29,21 @@ namespace csi_proxy::host {
 bool IsOrMayBe(const cim::Object& object, absl::string_view flag);
 
 // Returns FAILED_PRECONDITION for a disk that is Windows' own.
-absl::Status CheckNotWindows(uint32_t disk_number, bool is_boot, bool is_system);
-
-// Checks the disk of an MSFT_Disk likewise.
-absl::Status CheckNotWindows(uint32_t disk_number, const cim::Object& disk);
-
-// Checks the disk of a volume likewise.
-absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallContext& context,
-                             const VolumeId& volume);
+absl::Status CheckNotWindows(const DiskDescription& disk);
 
 // Returns FAILED_PRECONDITION if a volume of the disk has a drive letter or is mounted at a folder
-// that no driver may touch. Does not use WMI. Null `roots` let drivers touch any folder.
-absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathRoots* roots,
-                             uint32_t disk_number);
+// that no driver may touch. REQUIRES: `volumes` are all volumes of the disk, with their mounts.
+absl::Status CheckNotMounted(uint32_t disk_number, const std::vector<VolumeView>& volumes);
 
 // Returns FAILED_PRECONDITION if a volume of the disk has more than a letter, which Windows may
 // have assigned on arrival: a mount at a folder that no driver may touch, a page file, or a working
-// directory.
+// directory. REQUIRES: as CheckNotMounted().
 absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const PathRoots* roots,
-                              uint32_t disk_number);
+                              uint32_t disk_number, const std::vector<VolumeView>& volumes);
 
-// Returns FAILED_PRECONDITION if the disk is Windows' own or in use by the node.
+// Returns FAILED_PRECONDITION if the disk is Windows' own or in use by the node. `seen` is the
+// caller's picture of the volumes. Null `roots` let drivers touch any folder.
 absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
-                         const DiskDescription& disk);
+                         const DiskDescription& disk, NodeVolumes* seen = nullptr);
 
 }  // namespace csi_proxy::host

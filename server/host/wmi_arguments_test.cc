@@ -53,9 +53,10 @@ class WmiArgumentsTest : public testing::Test {
 // The arguments of the Go release (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).
 TEST_F(WmiArgumentsTest, DiskMethodsHaveTheArgumentsOfTheGoRelease) {
   DiskHost& disk = host_->disk();
-  ASSERT_THAT(disk.InitializeGpt(context_, 1), IsOk());
+  const auto layout = [&](uint32_t number) { return *disk.GetLayout(context_, number); };
+  ASSERT_THAT(disk.InitializeGpt(context_, layout(1)), IsOk());
   EXPECT_THAT(Called(), ElementsAre("Initialize(PartitionStyle=uint16 2)"));
-  ASSERT_THAT(disk.CreateBasicPartition(context_, 1), IsOk());
+  ASSERT_THAT(disk.CreateBasicPartition(context_, layout(1)), IsOk());
   EXPECT_THAT(Called(),
               ElementsAre("CreatePartition(AssignDriveLetter=boolean false, GptType=string "
                           "\"{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}\", IsActive=boolean false, "
@@ -78,14 +79,16 @@ TEST_F(WmiArgumentsTest, DiskMethodsHaveTheArgumentsOfTheGoRelease) {
   // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk, MbrType).
   node_->core()->Change(
       [](NodeState& state) { state.disks[5].style = machine::simulator::PartitionStyle::kMbr; });
-  (void)disk.CreateBasicPartition(context_, node_->Snapshot().disks[5].number);
+  (void)disk.CreateBasicPartition(context_, layout(node_->Snapshot().disks[5].number));
   EXPECT_THAT(Called(), ElementsAre("CreatePartition(AssignDriveLetter=boolean false, "
                                     "MbrType=uint16 7, UseMaximumSize=boolean true)"));
 }
 
 TEST_F(WmiArgumentsTest, VolumeMethodsHaveTheArgumentsOfTheGoRelease) {
   VolumeHost& volume = host_->volume();
-  ASSERT_THAT(volume.Resize(context_, kVolume, uint64_t{600} << 20, ResizeTo::kExactly), IsOk());
+  const VolumeView view = *volume.Locate(context_, kVolume);
+  const GrowthRoom room = *volume.GetGrowthRoom(context_, view);
+  ASSERT_THAT(volume.Resize(context_, view, room, uint64_t{600} << 20, ResizeTo::kExactly), IsOk());
   EXPECT_THAT(Called(), ElementsAre("Resize(Size=uint64 629145600)"));
   ASSERT_THAT(volume.Format(context_, kVolume, {}), IsOk());
   EXPECT_THAT(Called(),

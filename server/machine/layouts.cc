@@ -207,6 +207,9 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
   // manager (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
   constexpr uint8_t kBasicData[] = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
                                     0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
+  // PARTITION_MSFT_RESERVED_GUID of the same page.
+  constexpr uint8_t kReserved[] = {0x16, 0xE3, 0xC9, 0xE3, 0x5C, 0x0B, 0xB8, 0x4D,
+                                   0x81, 0x7D, 0xF9, 0x2D, 0xF0, 0x02, 0x15, 0xAE};
   constexpr uint64_t kHidden = 0x4000000000000000;
   constexpr uint64_t kReadOnly = 0x1000000000000000;
   // PARTITION_LDM_METADATA_GUID and PARTITION_LDM_DATA_GUID of the same page, PARTITION_LDM.
@@ -242,11 +245,12 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
       const auto attributes = entry.Read<uint64_t>();
       const bool hidden = (attributes & kHidden) != 0;
       partition.is_read_only = (attributes & kReadOnly) != 0;
-      partition.holds_volume =
-          std::equal(type.begin(), type.end(), std::begin(kBasicData)) && !hidden;
-      partition.is_dynamic = std::any_of(std::begin(kLdm), std::end(kLdm), [&](const auto& ldm) {
-        return std::equal(type.begin(), type.end(), std::begin(ldm));
-      });
+      const auto is = [&](const auto& guid) {
+        return std::equal(type.begin(), type.end(), std::begin(guid));
+      };
+      partition.holds_volume = is(kBasicData) && !hidden;
+      partition.is_reserved = is(kReserved);
+      partition.is_dynamic = is(kLdm[0]) || is(kLdm[1]);
     } else if (style == kMbr) {
       const auto type = entry.Read<uint8_t>();
       partition.is_active = entry.Read<uint8_t>() != 0;  // BootIndicator

@@ -91,6 +91,8 @@ struct PartitionEntry {
   uint64_t offset = 0;
   // True for a partition of a dynamic disk.
   bool is_dynamic = false;
+  // True for Microsoft's reserved partition, which never holds a volume.
+  bool is_reserved = false;
   // True if the volume of a GPT partition takes no writes, whatever the disk's flag says.
   bool is_read_only = false;
   // True if the firmware starts from the partition; only on an MBR disk.
@@ -115,6 +117,8 @@ struct DiskExtent {
   // In bytes.
   uint64_t offset = 0;
   uint64_t length = 0;
+
+  friend bool operator==(const DiskExtent&, const DiskExtent&) = default;
 };
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
 

@@ -332,6 +332,7 @@ TEST(DriveLayoutTest, OnGptDisksOnlyVisibleBasicDataPartitionsHaveVolumes) {
     EXPECT_EQ(partitions[i].number, i + 1);
     EXPECT_EQ(partitions[i].holds_volume, expected[i]) << i;
     EXPECT_EQ(partitions[i].is_read_only, i == 3);
+    EXPECT_EQ(partitions[i].is_reserved, i == 0);
   }
   EXPECT_EQ(partitions[1].offset, uint64_t{17} << 20);
   for (size_t size = 0; size < answer.size(); ++size) {

@@ -51,6 +51,7 @@ inline constexpr uint32_t kServiceDoesNotExist = 1060;
 inline constexpr uint32_t kServiceCannotAcceptControl = 1061;
 inline constexpr uint32_t kServiceNotActive = 1062;
 inline constexpr uint32_t kServiceDependencyFailed = 1068;
+inline constexpr uint32_t kIoDevice = 1117;
 inline constexpr uint32_t kDeviceNotConnected = 1167;
 inline constexpr uint32_t kNetworkUnreachable = 1231;
 // A second user for a server: Windows connects to each server as one user only.

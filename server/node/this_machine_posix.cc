@@ -3,7 +3,7 @@
 namespace csi_proxy {
 
 absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction&) {
-  return absl::UnimplementedError("this machine is not a Windows node: choose --host=simulated");
+  return absl::UnimplementedError("this machine is not a Windows node");
 }
 
 }  // namespace csi_proxy

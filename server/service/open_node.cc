@@ -21,9 +21,11 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
       simulated ? OpenSimulation(options.scenario, warn, &opened.services) : OpenThisMachine(warn);
   if (!machine.ok()) {
     const absl::Status& status = machine.status();
-    return simulated
-               ? status
-               : absl::Status(status.code(), absl::StrCat("--host=windows: ", status.message()));
+    if (simulated) return status;
+    const bool lacks_windows = absl::IsUnimplemented(status);
+    return absl::Status(status.code(),
+                        absl::StrCat("--host=windows: ", status.message(),
+                                     lacks_windows ? ": choose --host=simulated" : ""));
   }
   std::vector<WindowsPath> roots;
   for (const auto& [flag, path] : options.working_dirs) {
@@ -43,6 +45,8 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
                 .require_privacy = options.require_privacy,
                 .bind_smb_credentials = options.bind_smb_credentials,
                 .allow_local_shares = options.allow_local_shares,
+                .local_shares_remedy =
+                    ". If the node serves the share, start csi-proxy with -allow-local-shares",
                 .keep_foreign_data = options.keep_foreign_data},
       std::make_unique<service::SpdlogAuditSink>(spdlog::get(service::kAuditLogger),
                                                  options.log.format),

@@ -117,7 +117,7 @@ TEST_F(AdminTest, CountCallsCountsCallsOfWmiAndWin32) {
     return response;
   };
   const proto::CountCallsResponse before = counts();
-  const auto disks = host_->disk().ListDiskLocations(context_);
+  const auto disks = host_->disk().ListDisks(context_, host::AskDisks::kNothing);
   ASSERT_THAT(disks, IsOk());
   const proto::CountCallsResponse listed = counts();
   EXPECT_EQ(listed.wmi_calls() - before.wmi_calls(), 1);

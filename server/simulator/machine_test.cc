@@ -133,7 +133,7 @@ TEST_F(MachineTest, AttachDiskRefusesImpossibleDisks) {
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB)), Yields(4u));
   EXPECT_THAT(node_->AttachDisk(RawDisk(kGiB), 1), HasCode(kExists));
   EXPECT_THAT(node_->AttachDisk(RawDisk(7)), FailsWith(kInvalid, "disk[5].size_bytes"));
-  EXPECT_EQ(host_->disk().ListDiskLocations(context_)->size(), 5u);
+  EXPECT_EQ(host_->disk().ListDisks(context_)->size(), 5u);
   EXPECT_THAT(node_->DetachDisk(4), IsOk());
   EXPECT_THAT(node_->DetachDisk(4), HasCode(kNotFound));
 }
@@ -240,8 +240,9 @@ TEST_F(MachineTest, ConcurrentCallersShareOneNode) {
   for (int c = 0; c < kCallers; ++c) {
     callers.emplace_back([&, c] {
       const CallContext context;
-      if (host_->disk().InitializeGpt(context, 1).ok()) ++initialised;
-      if (host_->disk().CreateBasicPartition(context, 1).ok()) ++partitioned;
+      const auto disk = host_->disk().GetLayout(context, 1);
+      if (disk.ok() && host_->disk().InitializeGpt(context, *disk).ok()) ++initialised;
+      if (disk.ok() && host_->disk().CreateBasicPartition(context, *disk).ok()) ++partitioned;
       for (int i = 0; i < kRounds; ++i) {
         const std::string own = absl::StrCat("pods\\p1\\c", c);
         EXPECT_THAT(host_->filesystem().MakeDirectories(context, Kubelet(own)), IsOk());

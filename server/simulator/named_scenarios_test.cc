@@ -91,27 +91,23 @@ TEST_P(NamedScenarioTest, CallsReturnTheFactsThatTheScenarioGivesForItsDisks) {
   }
   const std::unique_ptr<host::Host> node = NewSimulatedHost(*machine);
   host::DiskHost& host = node->disk();
-  const std::vector<host::DiskIdentity> identities = *host.ListDiskIdentities(context);
-  for (const host::DiskIdentity& identity : identities) {
-    const Disk& disk = disks.at(identity.disk_number);
-    EXPECT_EQ(identity.serial_number, disk.serial_number);
-    if (disk.page83_error.has_value()) continue;
-    EXPECT_EQ(identity.page83, disk.page83.empty() ? disk.facts.eui : disk.page83);
-  }
-  const std::vector<host::DiskLocationText> locations = *host.ListDiskLocations(context);
-  for (const host::DiskLocationText& location : locations) {
-    EXPECT_EQ(location.location, disks.at(location.disk_number).location);
-  }
   const std::vector<host::DiskDescription> descriptions = *host.ListDisks(context);
   for (const host::DiskDescription& description : descriptions) {
-    const Disk& disk = disks.at(description.disk_number);
+    const Disk& disk = disks.at(description.number);
+    EXPECT_EQ(description.padded_serial_number, disk.serial_number);
+    if (!disk.page83_error.has_value()) {
+      EXPECT_EQ(description.page83, disk.page83.empty() ? disk.facts.eui : disk.page83);
+    }
+    EXPECT_EQ((csi_proxy::disk::DiskLocation{description.adapter, description.bus,
+                                             description.target, description.lun_id}),
+              host::ParseLocation(disk.location));
     const std::string& unique_id =
         disk.facts.scsi_name.empty() ? disk.facts.unique_id : disk.facts.scsi_name;
     if (!unique_id.empty()) {
       EXPECT_EQ(description.unique_id, unique_id);
     }
     EXPECT_EQ(description.eui, disk.facts.eui);
-    EXPECT_EQ(description.size_bytes, disk.size_bytes);
+    EXPECT_EQ(static_cast<uint64_t>(description.size_bytes), disk.size_bytes);
     EXPECT_EQ(description.is_online, disk.online);
     EXPECT_EQ(description.is_read_only, disk.read_only);
     EXPECT_EQ(description.bus_type.empty(), disk.facts.bus_type == 0);

@@ -29,7 +29,7 @@ TEST(ScenarioTest, TheDefaultScenarioSurvivesADumpAndALoad) {
   ASSERT_THAT(node, IsOk());
   ExpectStable(**node);
   const CallContext context;
-  EXPECT_GE(NewSimulatedHost(**node)->disk().ListDiskLocations(context)->size(), 5u);
+  EXPECT_GE(NewSimulatedHost(**node)->disk().ListDisks(context)->size(), 5u);
   EXPECT_THAT(NewSimulatedHost(**node)->filesystem().Exists(context, Kubelet("pods")),
               Yields(true));
   EXPECT_THAT(NewSimulatedHost(**node)->filesystem().Exists(context, Kubelet("plugins")),
@@ -39,8 +39,10 @@ TEST(ScenarioTest, TheDefaultScenarioSurvivesADumpAndALoad) {
 TEST(ScenarioTest, TheDumpOfAChangedNodeShowsTheChanges) {
   auto node = *LoadScenario(DefaultScenarioText(), "default.textproto");
   const CallContext context;
-  ASSERT_THAT(NewSimulatedHost(*node)->disk().InitializeGpt(context, 1), IsOk());
-  ASSERT_THAT(NewSimulatedHost(*node)->disk().CreateBasicPartition(context, 1), IsOk());
+  const auto host = NewSimulatedHost(*node);
+  const auto disk = *host->disk().GetLayout(context, 1);
+  ASSERT_THAT(host->disk().InitializeGpt(context, disk), IsOk());
+  ASSERT_THAT(host->disk().CreateBasicPartition(context, disk), IsOk());
   EXPECT_TRUE(StateToProto(node->Snapshot()).disk(1).partition(1).arriving());
   ExpectStable(*node);
   ASSERT_THAT(node->GrowDisk(2, uint64_t{1} << 40), IsOk());

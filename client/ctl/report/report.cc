@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/ctl/output.h"
 #include "server/base/status_macros.h"
 
@@ -27,12 +28,19 @@ constexpr size_t kMostBytes = 60'000;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// Returns the parts, and the steps of the selftest as parts named `selftest/STEP`.
+// Returns the parts, and the steps of the selftest as parts named `selftest/STEP`. The script makes
+// a part of each step that failed.
 std::vector<Part> Outcomes(const NodeReport& report) {
   std::vector<Part> outcomes(report.parts().begin(), report.parts().end());
+  const size_t parts = outcomes.size();
   for (const selftest::StepReport& step : report.selftest().steps()) {
+    const std::string name = absl::StrCat("selftest/", step.name());
+    if (std::any_of(outcomes.begin(), outcomes.begin() + static_cast<ptrdiff_t>(parts),
+                    [&](const Part& part) { return part.name() == name; })) {
+      continue;
+    }
     Part& part = outcomes.emplace_back();
-    part.set_name(absl::StrCat("selftest/", step.name()));
+    part.set_name(name);
     part.set_result(selftest::Result_Name(step.result()));
     part.set_detail(step.detail());
   }
@@ -109,6 +117,17 @@ void ForEachText(pb::Message* message, const std::function<void(std::string*)>& 
       }
     }
   }
+}
+
+// Returns the names and types of the properties in a fact `WMI CLASS`.
+std::string TypesOf(absl::string_view properties) {
+  std::vector<std::string> types;
+  for (const absl::string_view line : absl::StrSplit(properties, '\n')) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::MaxSplits(' ', 2), absl::SkipEmpty());
+    if (words.size() >= 2) types.push_back(absl::StrCat(words[0], " ", words[1]));
+  }
+  return absl::StrJoin(types, ", ");
 }
 
 std::string WithoutControls(absl::string_view text) {
@@ -215,7 +234,9 @@ void Judge(const std::vector<Doubt>& doubts, NodeReport* report) {
     DoubtReport& judged = *report->add_doubts();
     judged.set_number(doubt.number);
     judged.set_expected(doubt.claim);
-    judged.set_did(did.empty() ? "no part shows it" : absl::StrJoin(did, "; "));
+    std::string line = did.empty() ? "no part shows it" : absl::StrJoin(did, "; ");
+    absl::RemoveExtraAsciiWhitespace(&line);
+    judged.set_did(line);
     judged.set_settled(failed > 0                ? "otherwise than expected"
                        : passed > 0 && open == 0 ? "yes"
                        : passed > 0              ? "in part"
@@ -223,9 +244,10 @@ void Judge(const std::vector<Doubt>& doubts, NodeReport* report) {
   }
   std::map<std::string, int> count;
   for (const Part& part : report->parts()) ++count[part.result()];
-  report->set_summary(absl::StrCat(count["OK"], " passed, ", count["FAILED"], " failed, ",
-                                   count["ERROR"], " did not come to their end, ", count["SKIPPED"],
-                                   " skipped"));
+  report->set_summary(absl::StrCat(
+      count["OK"], " passed, ", count["FAILED"], " failed, ", count["ERROR"],
+      " did not come to their end, ", count["SKIPPED"], " skipped",
+      count["NOT REACHED"] == 0 ? "" : absl::StrCat(", ", count["NOT REACHED"], " not reached")));
 }
 
 void Protect(bool redact, NodeReport* report) {
@@ -252,14 +274,27 @@ std::string ToMarkdown(const NodeReport& report) {
   for (const Part& part : Outcomes(report)) {
     parts.push_back({part.name(), part.result(), part.detail()});
   }
+  Rows classes = {{"class", "properties and types"}};
+  for (const Fact& fact : report.facts()) {
+    absl::string_view name = fact.name();
+    if (absl::ConsumePrefix(&name, "WMI ")) {
+      classes.push_back({std::string(name), TypesOf(fact.value())});
+    }
+  }
+  const std::string ended =
+      report.ended_in().empty()
+          ? ""
+          : absl::StrCat(": the service's process ended during the part ",
+                         absl::StrJoin(report.ended_in(), ", and again during the part "));
   std::string text;
   for (size_t length = 600; text.empty() || (text.size() > kMostBytes && length > 10);
        length = length * 3 / 4) {
-    text =
-        absl::StrCat("# CSI Proxy on a node\n\n", report.about(), ". Programs: ", report.version(),
-                     ". Server that answered: ", report.server(), ". Account: ", report.account(),
-                     ".\n\n", report.summary(), "\n\n## Doubts\n\n", Table(doubts, length),
-                     "\n## Parts\n\n", Table(parts, length), "\nThe facts are in report.json.\n");
+    text = absl::StrCat(
+        "# CSI Proxy on a node", ended, "\n\n", report.about(), ". Programs: ", report.version(),
+        ". Server that answered: ", report.server(), ". Account: ", report.account(), ".\n\n",
+        report.summary(), "\n\n## Doubts\n\n", Table(doubts, length), "\n## Parts\n\n",
+        Table(parts, length), "\n## WMI\n\n", Table(classes, 2 * length),
+        "\nThe values of the properties and the other facts are in report.json.\n");
   }
   return text;
 }

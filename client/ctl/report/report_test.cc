@@ -14,6 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 
 TEST(RedactorTest, KnownValuesAreMasked) {
   Redactor masks;
@@ -124,6 +125,49 @@ TEST(ReportTest, OnlyAFindingContradictsTheExpectedAnswerOfADoubt) {
   EXPECT_EQ(report.doubts(4).did(), "no part shows it");
   EXPECT_THAT(report.doubts(5).did(), HasSubstr("fallback open-repeated: taken 3 times"));
   EXPECT_EQ(report.summary(), "1 passed, 1 failed, 1 did not come to their end, 1 skipped");
+}
+
+TEST(ReportTest, SaysFirstWhereTheServiceEnded) {
+  NodeReport report = SomeReport();
+  EXPECT_THAT(ToMarkdown(report), StartsWith("# CSI Proxy on a node\n"));
+  report.add_ended_in("mbr");
+  report.add_ended_in("refs");
+  EXPECT_THAT(ToMarkdown(report),
+              StartsWith("# CSI Proxy on a node: the service's process ended during the part mbr, "
+                         "and again during the part refs\n"));
+}
+
+TEST(ReportTest, PartsThatWereNotReachedAndStepsThatFailedAreCountedOnce) {
+  NodeReport report;
+  for (const char* name : {"late", "later", "selftest/bios"}) {
+    Part& part = *report.add_parts();
+    part.set_name(name);
+    part.set_result(report.parts_size() == 3 ? "FAILED" : "NOT REACHED");
+    part.set_detail("one\n  two");
+  }
+  for (const char* name : {"bios", "disk"}) {
+    selftest::StepReport& step = *report.mutable_selftest()->add_steps();
+    step.set_name(name);
+    step.set_result(name[0] == 'b' ? selftest::FAILED : selftest::OK);
+  }
+  Judge({{.number = 1, .claim = "", .shown_by = {"late", "selftest/bios"}}}, &report);
+  EXPECT_EQ(report.summary(),
+            "0 passed, 1 failed, 0 did not come to their end, 0 skipped, 2 not reached");
+  EXPECT_EQ(report.doubts(0).did(), "late: NOT REACHED one two; selftest/bios: FAILED one two");
+  const std::string text = ToMarkdown(report);
+  EXPECT_EQ(text.find("| selftest/bios |"), text.rfind("| selftest/bios |"));
+  EXPECT_THAT(text, HasSubstr("| selftest/disk | OK |"));
+}
+
+TEST(ReportTest, ListsTheTypesOfWmisProperties) {
+  NodeReport report;
+  Fact& fact = *report.add_facts();
+  fact.set_name("WMI MSFT_Disk");
+  fact.set_value("Number UInt32 2\nAccessPaths StringArray C:\\a, C:\\b c\nGuid String\n");
+  report.add_facts()->set_name("disks in WMI");
+  EXPECT_THAT(
+      ToMarkdown(report),
+      HasSubstr("| MSFT\\_Disk | Number UInt32, AccessPaths StringArray, Guid String |\n\n"));
 }
 
 TEST(ReportTest, EveryTextIsMaskedAndFreeOfControlCharacters) {

@@ -35,17 +35,6 @@ function Get-Field($Object, [string]$Name, $Otherwise) {
 
 function Get-Images { Get-ChildItem "$work\*.vhdx" | Sort-Object { [int]$_.BaseName } }
 
-# Empties a folder. Removes links and mounted folders without following them.
-function Clear-Tree([string]$Path) {
-  foreach ($entry in Get-ChildItem -Force $Path) {
-    $isLink = ($entry.Attributes -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
-    if ($isLink) { Invoke-Program "mountvol.exe" $entry.FullName, "/D" | Out-Null }
-    if ($entry.PSIsContainer -and -not $isLink) { Clear-Tree $entry.FullName }
-    if ($entry.PSIsContainer -and (Test-Path $entry.FullName)) { [System.IO.Directory]::Delete($entry.FullName) }
-    if (-not $entry.PSIsContainer) { [System.IO.File]::Delete($entry.FullName) }
-  }
-}
-
 # --- Disks ---
 
 function Get-Lun([string]$Location) { if ($Location -match "LUN (\d+)$") { $Matches[1] } else { "none" } }
@@ -176,8 +165,8 @@ switch ($Method) {
   "Reset" { Reset-Machine }
   "AttachDisk" { $response.disk_number = Add-Disk $request.disk }
   "MakeDirectory" { New-Item -ItemType Directory -Force -Path (Get-Local $request.path) | Out-Null }
-  "WriteFile" { [System.IO.File]::WriteAllBytes((Get-Local $request.path), (New-Object byte[] ([int]$request.size_bytes))) }
-  "RemoveFolder" { [System.IO.Directory]::Delete($request.path) }
+  "WriteFile" { [System.IO.File]::WriteAllBytes((Get-NetPath (Get-Local $request.path)), (New-Object byte[] ([int]$request.size_bytes))) }
+  "RemoveFolder" { [System.IO.Directory]::Delete((Get-NetPath $request.path)) }
   "AddShare" { Add-Share $request.share }
   "SetSmbPassword" { Set-Account $request.user $request.password }
   "DumpState" { $response.node = @{ disk = @(Get-Disks); smb_server = @(Get-Servers); smb_mapping = @(Get-Mappings) } }

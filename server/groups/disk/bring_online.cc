@@ -33,20 +33,21 @@ constexpr absl::Duration kToRestore = absl::Seconds(2);
 
 // Returns OK if the disk has no volume in use, and locks its volumes. NOT_FOUND if another disk has
 // the number.
-absl::Status LockUnused(const groups::Deps& deps, const CallContext& context, uint32_t number,
-                        const std::string& path, std::vector<ResourceLocks::Lock>* locks) {
-  if (!path.empty()) {
-    ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, number));
-    if (now.path != path) return absl::NotFoundError("another disk has the number");
+absl::Status LockUnused(const groups::Deps& deps, const CallContext& context,
+                        const host::DiskDescription& disk, host::NodeVolumes* seen,
+                        std::vector<ResourceLocks::Lock>* locks) {
+  ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, disk.number));
+  if (!disk.path.empty() && now.path != disk.path) {
+    return absl::NotFoundError("another disk has the number");
   }
   host::VolumeHost& host = deps.host->volume();
-  ABSL_ASSIGN_OR_RETURN(const auto volumes, host.ListVolumes(context, number, 0));
-  for (const VolumeId& volume : volumes) {
-    ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(*deps.locks, context, volume));
+  ABSL_ASSIGN_OR_RETURN(auto volumes, host.ListOnDisk(context, disk.number, seen));
+  for (host::VolumeView& volume : volumes) {
+    ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(*deps.locks, context, volume.id));
     locks->push_back(std::move(lock));
-    ABSL_RETURN_IF_ERROR(host.AwaitFormat(context, volume));
-    ABSL_ASSIGN_OR_RETURN(const auto points, host.ListMountPoints(context, volume, nullptr));
-    for (const host::MountPoint& point : points) {
+    ABSL_RETURN_IF_ERROR(host.AwaitFormat(context, volume.id));
+    ABSL_RETURN_IF_ERROR(host.ReadMounts(context, nullptr, &volume));
+    for (const host::MountPoint& point : volume.mounts) {
       if (!point.is_drive()) return absl::FailedPreconditionError("its volume is mounted");
     }
   }
@@ -55,25 +56,33 @@ absl::Status LockUnused(const groups::Deps& deps, const CallContext& context, ui
 
 }  // namespace
 
-absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContext& context,
-                                              uint32_t number) {
-  const auto change = host.disk().SetOnline(context, number, true);
-  if (!change.ok()) return change.status();
+absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context, uint32_t number,
+                                   const host::DiskDescription* disk, host::NodeVolumes* seen) {
+  host::NodeVolumes own;
+  if (seen == nullptr) seen = &own;
+  Online online;
+  ABSL_ASSIGN_OR_RETURN(static_cast<host::StateChange&>(online),
+                        host.disk().SetOnline(context, number, true, disk));
+  // Counted only now: the layout of an offline disk may be wrong.
   ABSL_ASSIGN_OR_RETURN(const auto promised, host.disk().CountPromisedVolumes(context, number));
   // If the disk was online before, a volume that it still lacks is unlikely to arrive.
-  const bool may_all_arrive = change->changed || change->was_online_read_only;
+  const bool may_all_arrive = online.changed || online.was_online_read_only;
   const size_t wanted = may_all_arrive ? promised : std::min<size_t>(promised, 1);
   const absl::Duration unchanged_for =
-      change->was_online_read_only ? kSettled : absl::ZeroDuration();
-  ABSL_RETURN_IF_ERROR(AwaitVolumes(host, context, number, wanted, "online", unchanged_for));
-  if (!change->was_online_read_only) return change;
-  ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, number));
-  return change;
+      online.was_online_read_only ? kSettled : absl::ZeroDuration();
+  ABSL_ASSIGN_OR_RETURN(online.volumes,
+                        AwaitVolumes(host, context, number, wanted, "online", seen, unchanged_for));
+  // Programs may use the volumes of a disk that was online and writable before.
+  if (may_all_arrive) {
+    ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, online.volumes));
+  }
+  return online;
 }
 
-absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
-                          size_t wanted, absl::string_view state, absl::Duration unchanged_for) {
-  if (wanted == 0) return absl::OkStatus();
+absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
+    host::Host& host, const CallContext& context, uint32_t number, size_t wanted,
+    absl::string_view state, host::NodeVolumes* seen, absl::Duration unchanged_for) {
+  if (wanted == 0) return host.volume().ListOnDisk(context, number, seen);
   const CallContext waiting = context.WithTimeout(kVolumeArrival);
   const SteadyTime mount_at = SteadyTime::Now() + kAutomount;
   const SteadyTime one_will_do_at = SteadyTime::Now() + kFurtherVolumes;
@@ -84,16 +93,17 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
   host::DeviceWatch devices = host.WatchDevices(kFirstPoll, kLastPoll);
   while (true) {
     devices.Watch();
-    ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(waiting, number, 0));
+    ABSL_ASSIGN_OR_RETURN(auto volumes, host.volume().ListOnDisk(waiting, number, seen));
     const SteadyTime now = SteadyTime::Now();
-    if (volumes != last) {
-      last = volumes;
+    if (!std::ranges::equal(volumes, last, {}, &host::VolumeView::id)) {
+      last.clear();
+      for (const host::VolumeView& volume : volumes) last.push_back(volume.id);
       same_since = now;
     }
     const bool are_enough = last.size() >= wanted || (!last.empty() && now >= one_will_do_at);
     if (are_enough && now - same_since >= unchanged_for) {
       if (last.size() < wanted) RecordFallback(Fallback::kFewerVolumes);
-      return absl::OkStatus();
+      return volumes;
     }
     // Without automount a new volume does not arrive by itself. With automount it does, so the
     // first kAutomount is left to automount.
@@ -110,12 +120,14 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
   }
 }
 
-absl::Status Restore(const groups::Deps& deps, const CallContext& context, uint32_t number,
-                     const DiskState& before, const absl::Status& failed) {
-  if (!before.is_offline && !before.is_read_only) return failed;
+absl::Status Restore(const groups::Deps& deps, const CallContext& context,
+                     const host::DiskDescription& before, const absl::Status& failed) {
+  if (before.is_online && !before.is_read_only) return failed;
+  const uint32_t number = before.number;
   std::vector<ResourceLocks::Lock> volumes;
-  absl::Status undone =
-      LockUnused(deps, context.Afterwards(kToLook), number, before.path, &volumes);
+  // Not the call's own picture: a volume may have come or been mounted since.
+  host::NodeVolumes seen;
+  absl::Status undone = LockUnused(deps, context.Afterwards(kToLook), before, &seen, &volumes);
   if (absl::IsNotFound(undone)) return failed;
   const bool may_undo = undone.ok();
   const auto undo = [&](bool was, auto step) {
@@ -127,8 +139,8 @@ absl::Status Restore(const groups::Deps& deps, const CallContext& context, uint3
   };
   host::DiskHost& host = deps.host->disk();
   undo(before.is_read_only,
-       [&](const CallContext& undoing) { return host.SetReadOnly(undoing, number, true); });
-  undo(before.is_offline,
+       [&](const CallContext& undoing) { return host.SetReadOnly(undoing, number, true, &seen); });
+  undo(!before.is_online,
        [&](const CallContext& undoing) { return host.SetOnline(undoing, number, false).status(); });
   if (undone.ok()) return failed;
   const std::string stays =

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,29 +17,31 @@
 
 namespace csi_proxy::disk {
 
-// Brings a disk online, makes it writable and waits for the volumes of its partitions.
-absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContext& context,
-                                              uint32_t number);
+// The result of BringOnline().
+struct Online : host::StateChange {
+  // The disk's volumes, without their mounts.
+  std::vector<host::VolumeView> volumes;
+};
+
+// Brings a disk online, makes it writable and waits for the volumes of its partitions. `disk` is
+// the caller's picture of the disk under its lock, or null; `seen` that of the node's volumes.
+absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context, uint32_t number,
+                                   const host::DiskDescription* disk = nullptr,
+                                   host::NodeVolumes* seen = nullptr);
 
 // Waits until at least `wanted` volumes of a disk are listed and the list has not changed for
 // `unchanged_for`, because drivers use the first volume of the list and do not check whether there
-// is one. After ten seconds one volume suffices. Returns DEADLINE_EXCEEDED after a minute; `state`
-// names the disk's state in the error.
-absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
-                          size_t wanted, absl::string_view state,
-                          absl::Duration unchanged_for = absl::ZeroDuration());
+// is one. After ten seconds one volume suffices. Returns the volumes, without their mounts; or
+// DEADLINE_EXCEEDED after a minute; `state` names the disk's state in the error. Each look lists
+// the node's volumes, but asks only new ones for their places: see VolumesOn().
+absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
+    host::Host& host, const CallContext& context, uint32_t number, size_t wanted,
+    absl::string_view state, host::NodeVolumes* seen = nullptr,
+    absl::Duration unchanged_for = absl::ZeroDuration());
 
-// What a disk was before a call changed it.
-struct DiskState {
-  // The device path. Empty if another disk cannot have got the number since.
-  std::string path = {};
-  bool is_offline = false;
-  bool is_read_only = false;
-};
-
-// Makes a disk read-only and offline again if it was so `before`, because the disk may be another
-// system's. Returns `failed`, the call's error. Takes at most five seconds, even if the call has
-// ended.
+// Makes a disk read-only and offline again if it was so in the picture `before`, because the disk
+// may be another system's. Returns `failed`, the call's error. Takes at most five seconds, even if
+// the call has ended.
 //
 // Another call may have seen the disk online. So Restore() changes nothing if a volume of the disk
 // is in use, or may be. Then the error says that the disk stays online or writable, and the log
@@ -46,7 +49,7 @@ struct DiskState {
 //
 // REQUIRES: the caller holds the disk's lock and no lock of a volume. It has not written to the
 // disk.
-absl::Status Restore(const groups::Deps& deps, const CallContext& context, uint32_t number,
-                     const DiskState& before, const absl::Status& failed);
+absl::Status Restore(const groups::Deps& deps, const CallContext& context,
+                     const host::DiskDescription& before, const absl::Status& failed);
 
 }  // namespace csi_proxy::disk

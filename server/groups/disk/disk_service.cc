@@ -25,12 +25,11 @@ class DiskService final : public Service {
 
   absl::StatusOr<ListDiskLocationsResponse> ListDiskLocations(
       const CallContext& context, const ListDiskLocationsRequest&) override {
-    ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDiskLocations(context));
+    ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDisks(context, host::AskDisks::kLocation));
     ListDiskLocationsResponse response;
-    for (const host::DiskLocationText& disk : disks) {
-      if (auto location = groups::ParseLocation(disk.location); location.has_value()) {
-        response.disk_locations.emplace(disk.disk_number, *std::move(location));
-      }
+    for (const host::DiskDescription& disk : disks) {
+      const DiskLocation location = {disk.adapter, disk.bus, disk.target, disk.lun_id};
+      if (location != DiskLocation()) response.disk_locations.emplace(disk.number, location);
     }
     return response;
   }
@@ -42,6 +41,7 @@ class DiskService final : public Service {
     ABSL_RETURN_IF_ERROR(host().AwaitChanges(context, number));
     auto layout = host().GetLayout(context, number);
     if (!layout.ok()) return layout.status();
+    host::NodeVolumes seen;
     // Counts any partition but Microsoft's reserved one, as the Go release does, including
     // partitions of dynamic disks and of other systems.
     const auto has_partition = [&] {
@@ -49,29 +49,28 @@ class DiskService final : public Service {
           layout->partitions.begin(), layout->partitions.end(),
           [](const host::Partition& p) { return p.kind != host::PartitionKind::kReserved; });
     };
+    const auto is_raw = [&] { return layout->partition_style == host::PartitionStyle::kRaw; };
     // A partitioned disk is not changed, so even a disk of Windows is accepted.
-    if (layout->style == host::PartitionStyle::kRaw || !has_partition()) {
-      const absl::Status own = host::CheckNotWindows(number, layout->is_boot, layout->is_system);
-      if (!own.ok()) return Prefixed("disk_number", own);
+    if (is_raw() || !has_partition()) {
+      ABSL_RETURN_IF_ERROR(Prefixed("disk_number", host::CheckNotWindows(*layout)));
     }
-    const DiskState before = {.is_offline = !layout->is_online,
-                              .is_read_only = layout->is_read_only};
-    if (before.is_offline || (layout->is_read_only && !has_partition())) {
+    const host::DiskDescription before = *layout;
+    if (!before.is_online || (before.is_read_only && !has_partition())) {
       // Windows keeps disks of a SAN, and copies of disks, offline and read-only. A partitioned
       // disk comes online too, because azuredisk lists its volumes next. The layout is read again,
       // because it is reliable only while the disk is online.
-      ABSL_RETURN_IF_ERROR(CheckMayComeOnline(number, *layout));
-      ABSL_RETURN_IF_ERROR(BringOnline(context, number));
+      ABSL_RETURN_IF_ERROR(CheckMayComeOnline(*layout));
+      ABSL_RETURN_IF_ERROR(BringOnline(*deps_.host, context, number, &*layout, &seen).status());
       layout = host().GetLayout(context, number);
       if (!layout.ok()) return layout.status();
     }
-    if (layout->style == host::PartitionStyle::kRaw) {
+    if (is_raw()) {
       if (deps_.keep_foreign_data) {
         const absl::Status blank =
             groups::AboutField("disk_number", groups::CheckBlank(deps_, context, number));
-        if (!blank.ok()) return Restore(deps_, context, number, before, blank);
+        if (!blank.ok()) return Restore(deps_, context, before, blank);
       }
-      ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, number, &*layout));
+      ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, *layout));
     }
     size_t wanted = 1;
     if (has_partition()) {
@@ -79,19 +78,16 @@ class DiskService final : public Service {
       ABSL_ASSIGN_OR_RETURN(const auto promised, host().CountPromisedVolumes(context, number));
       wanted = std::min<size_t>(promised, 1);
     } else {
-      ABSL_RETURN_IF_ERROR(host().CreateBasicPartition(context, number, &*layout));
+      ABSL_RETURN_IF_ERROR(host().CreateBasicPartition(context, *layout));
     }
-    ABSL_RETURN_IF_ERROR(AwaitVolumes(*deps_.host, context, number, wanted, "partitioned"));
-    if (wanted == 0) {
-      ABSL_ASSIGN_OR_RETURN(const auto volumes,
-                            deps_.host->volume().ListVolumes(context, number, 0));
-      if (volumes.empty()) {
-        return Restore(deps_, context, number, before,
-                       absl::FailedPreconditionError(absl::StrCat(
-                           "disk_number: disk ", number,
-                           " has partitions of another operating system, without a volume that "
-                           "Windows can mount")));
-      }
+    ABSL_ASSIGN_OR_RETURN(const auto volumes,
+                          AwaitVolumes(*deps_.host, context, number, wanted, "partitioned", &seen));
+    if (volumes.empty()) {
+      return Restore(deps_, context, before,
+                     absl::FailedPreconditionError(absl::StrCat(
+                         "disk_number: disk ", number,
+                         " has partitions of another operating system, without a volume that "
+                         "Windows can mount")));
     }
     return PartitionDiskResponse{};
   }
@@ -104,10 +100,10 @@ class DiskService final : public Service {
   absl::StatusOr<GetDiskNumberByNameResponse> GetDiskNumberByName(
       const CallContext& context, const GetDiskNumberByNameRequest& request) override {
     ABSL_RETURN_IF_ERROR(groups::CheckText("disk_name", request.disk_name, kMaxName));
-    ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDiskIdentities(context));
+    ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDisks(context, host::AskDisks::kIds));
     std::vector<uint32_t> numbers;
-    for (const host::DiskIdentity& disk : disks) {
-      if (disk.page83 == request.disk_name) numbers.push_back(disk.disk_number);
+    for (const host::DiskDescription& disk : disks) {
+      if (disk.page83 == request.disk_name) numbers.push_back(disk.number);
     }
     if (numbers.empty()) {
       return absl::NotFoundError("disk_name: no disk has that page 83 identifier");
@@ -121,12 +117,12 @@ class DiskService final : public Service {
 
   absl::StatusOr<ListDiskIDsResponse> ListDiskIDs(const CallContext& context,
                                                   const ListDiskIDsRequest&) override {
-    ABSL_ASSIGN_OR_RETURN(auto disks, host().ListDiskIdentities(context));
+    ABSL_ASSIGN_OR_RETURN(auto disks, host().ListDisks(context, host::AskDisks::kIds));
     ListDiskIDsResponse response;
-    for (host::DiskIdentity& disk : disks) {
-      response.disk_ids.emplace(disk.disk_number,
+    for (host::DiskDescription& disk : disks) {
+      response.disk_ids.emplace(disk.number,
                                 DiskIDs{.page83 = std::move(disk.page83),
-                                        .serial_number = std::move(disk.serial_number)});
+                                        .serial_number = std::move(disk.padded_serial_number)});
     }
     return response;
   }
@@ -145,7 +141,7 @@ class DiskService final : public Service {
                                                     const SetDiskStateRequest& request) override {
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.disk_number));
     if (request.is_online) {
-      ABSL_RETURN_IF_ERROR(BringOnline(context, request.disk_number));
+      ABSL_RETURN_IF_ERROR(BringOnline(*deps_.host, context, request.disk_number).status());
       return SetDiskStateResponse{};
     }
     ABSL_RETURN_IF_ERROR(host().SetOnline(context, request.disk_number, false).status());
@@ -162,13 +158,13 @@ class DiskService final : public Service {
   // Returns FAILED_PRECONDITION if Windows keeps the disk offline for another reason than that it
   // is new to the node or a copy of another disk. A second path to a disk, for example, must stay
   // offline, because two file systems would write to the disk.
-  static absl::Status CheckMayComeOnline(uint32_t number, const host::DiskLayout& layout) {
-    const std::string& reason = layout.offline_reason;
-    if (layout.is_online || reason.empty() || reason == "Policy" || reason == "Collision") {
+  static absl::Status CheckMayComeOnline(const host::DiskDescription& disk) {
+    const std::string& reason = disk.offline_reason;
+    if (disk.is_online || reason.empty() || reason == "Policy" || reason == "Collision") {
       return absl::OkStatus();
     }
     return absl::FailedPreconditionError(absl::StrCat(
-        "disk_number: Windows keeps disk ", number, " offline (", reason,
+        "disk_number: Windows keeps disk ", disk.number, " offline (", reason,
         "); `Get-Disk` on the node shows it, and SetDiskState brings it online nevertheless"));
   }
 
@@ -176,10 +172,6 @@ class DiskService final : public Service {
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, uint32_t number) {
     return groups::LockDisk(*deps_.locks, context, number);
-  }
-
-  absl::Status BringOnline(const CallContext& context, uint32_t number) {
-    return disk::BringOnline(*deps_.host, context, number).status();
   }
 
   const groups::Deps deps_;

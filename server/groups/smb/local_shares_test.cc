@@ -92,6 +92,8 @@ class LocalShareCallsTest : public groups::HandlerTest {
 };
 
 TEST_F(LocalShareCallsTest, CallsRefuseToMapSharesOfTheNode) {
+  deps_.local_shares_remedy = "; permit it there";
+  Remake();
   const auto refused_twice = [](const std::string& words) {
     const std::string line = absl::StrCat("PERMISSION_DENIED: remote_path: ", words);
     return testing::MatchesRegex(absl::StrCat(line, ".*\n", line, ".*"));
@@ -102,8 +104,9 @@ TEST_F(LocalShareCallsTest, CallsRefuseToMapSharesOfTheNode) {
   }
   for (const char* remote : {R"(\\localhost\data)", R"(\\10.1.2.3\data\a)", R"(//SIMULATED/data$)",
                              R"(\\simulated.example\data)"}) {
-    EXPECT_THAT(Map(remote), AllOf(refused_twice("the host "), HasSubstr("-allow-local-shares")));
-    // Calls may still remove such a mapping.
+    EXPECT_THAT(Map(remote),
+                AllOf(refused_twice("the host "), HasSubstr("plain address; permit it there")));
+    // The calls that remove a mapping are not refused.
     EXPECT_EQ(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = remote}).status().code(),
               absl::StatusCode::kNotFound);
     EXPECT_TRUE(storage_->UnstageShare(context_, {.remote_path = remote}).ok());

@@ -168,9 +168,10 @@ absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_vi
   if (deps.allow_local_shares) return remote;
   ABSL_ASSIGN_OR_RETURN(const auto node, deps.host->smb().GetNetworkNames());
   if (MayBeThisNode(remote.host(), node)) {
-    return absl::PermissionDeniedError(
+    return absl::PermissionDeniedError(absl::StrCat(
         "remote_path: the host is or may be this node: name another server, by DNS name or plain "
-        "address. If the node serves the share, start csi-proxy with -allow-local-shares");
+        "address",
+        deps.local_shares_remedy));
   }
   return remote;
 }

@@ -15,6 +15,8 @@
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
 #include "server/host/disk_host.h"
+#include "server/host/volume_host.h"
+#include "server/names/windows_path.h"
 
 namespace csi_proxy::storage {
 
@@ -100,22 +102,25 @@ class StorageService final : public Service {
   const groups::Deps deps_;
 };
 
-// Checks all fields of a request except its disk.
-absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
+// The parsed fields of a request, except its disk.
+struct StagingFields {
+  ConfinedPath target;
+  host::FormatOptions options;
+};
+absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
+                                          const StageVolumeRequest& request);
 // Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size, which Windows
 // would refuse only after the disk was initialised. 0 is any size.
 absl::Status CheckAllocationUnit(const host::DiskDescription& disk, uint32_t allocation_unit_bytes);
 // Stages a disk that was found already, like StageVolume(). REQUIRES: `request.disk` is empty.
 // `clock` measures the first step.
-absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
-                                                   const CallContext& context,
-                                                   const StageVolumeRequest& request,
-                                                   const host::DiskDescription& disk,
-                                                   StepClock clock);
+absl::StatusOr<StageVolumeResponse> StageFoundDisk(
+    const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
+    const StagingFields& fields, const host::DiskDescription& disk, StepClock clock);
 // Unstages a volume like the call. `clock` measures the first step.
 absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const CallContext& context,
-                                                    const UnstageVolumeRequest& request,
+                                                    const ConfinedPath& target, bool keep_online,
                                                     StepClock clock);
 
 // The disk that a request means: find.cc.
@@ -135,11 +140,11 @@ absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const C
                                                const DiskSelector& selector, bool* rescanned);
 
 // Returns the partition of the disk's volume; null if there is none yet.
-const host::Partition* DataPartition(const host::DiskLayout& layout);
+const host::Partition* DataPartition(const host::DiskDescription& disk);
 
 // Returns FAILED_PRECONDITION for a disk with several data partitions, or with partitions that
 // StageVolume does not make. An MBR disk may have one data partition: Kubernetes made such disks
 // before CSI drivers existed (github.com/kubernetes/kubernetes issue 64082).
-absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
+absl::Status CheckPartitions(const host::DiskDescription& disk);
 
 }  // namespace csi_proxy::storage

@@ -121,7 +121,7 @@ inline std::vector<DiskSelector> NamesOf(Process& process, uint32_t number, bool
   EXPECT_TRUE(listed.ok()) << listed.status();
   const std::vector<host::DiskDescription>& disks = *listed;
   const auto found = std::find_if(disks.begin(), disks.end(),
-                                  [&](const auto& disk) { return disk.disk_number == number; });
+                                  [&](const auto& disk) { return disk.number == number; });
   EXPECT_NE(found, disks.end());
   const auto names_it = [&](std::string host::DiskDescription::*text) {
     return !((*found).*text).empty() &&
@@ -139,11 +139,14 @@ inline std::vector<DiskSelector> NamesOf(Process& process, uint32_t number, bool
     }
   }
   if (names_it(&host::DiskDescription::page83)) names.push_back({.page83 = found->page83});
-  const auto at = groups::ParseLocation(found->location);
-  if (at.has_value() && !at->lun_id.empty() && names_it(&host::DiskDescription::location)) {
-    names.push_back(
-        {.lun_id = at->lun_id, .adapter = at->adapter, .bus = at->bus, .target = at->target});
-    if (!only_unique) names.push_back({.lun_id = at->lun_id});
+  const auto place = [](const host::DiskDescription& disk) {
+    return DiskSelector{
+        .lun_id = disk.lun_id, .adapter = disk.adapter, .bus = disk.bus, .target = disk.target};
+  };
+  const DiskSelector at = place(*found);
+  if (!at.lun_id.empty() && (!only_unique || std::ranges::count(disks, at, place) == 1)) {
+    names.push_back(at);
+    if (!only_unique) names.push_back({.lun_id = at.lun_id});
   }
   return names;
 }

@@ -1,5 +1,6 @@
 // Kills StageVolume, and on clouds UnstageVolume, at each call to Windows and repeats them: the
 // node must reach the same state as without the kill.
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -56,7 +57,9 @@ std::vector<Start> StagingStarts() {
        [](Machine& node) { Change(node, [](auto& disk) { disk.awaits_rescan = true; }); }},
       {"Initialized",
        [](Machine& node) {
-         EXPECT_TRUE(Process(&node).host->disk().InitializeGpt(CallContext(), 1).ok());
+         Process process(&node);
+         host::DiskHost& disk = process.host->disk();
+         EXPECT_TRUE(disk.InitializeGpt(CallContext(), *disk.GetLayout(CallContext(), 1)).ok());
        }},
       {"Partitioned",
        [](Machine& node) {
@@ -119,6 +122,33 @@ TEST_P(StageCrashTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
   KillEverywhere(StateAt(GetParam()), Stage, Unstage);
 }
 INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()), Name);
+
+// Two disks may exchange their numbers at any call, as when a session is lost and comes back.
+TEST(ExchangedNumbersTest, UnstageVolumeTakesNoOtherDiskOffline) {
+  const NodeState state =
+      StateAt({"Both", [](Machine& node) {
+                 EXPECT_TRUE(Process(&node).Stage(kWanted).ok());
+                 EXPECT_TRUE(Process(&node).Stage({.serial_number = "vol0456"}, kOther).ok());
+               }});
+  int calls = 1;
+  for (int at = 1; at <= calls; ++at) {
+    const auto node = NodeIn(state);
+    Process process(node.get());
+    process.life.before_call = [&](int call) {
+      if (call != at) return;
+      node->core()->Change([](NodeState& now) {
+        std::swap(now.disks[1].number, now.disks[2].number);
+        std::swap(now.disks[1], now.disks[2]);
+      });
+    };
+    (void)process.Unstage();
+    calls = std::max(calls, process.life.calls());
+    for (const machine::simulator::Disk& disk : node->Snapshot().disks) {
+      EXPECT_TRUE(disk.online || disk.serial_number != "vol0456") << "before call " << at;
+    }
+  }
+  EXPECT_GT(calls, 10);
+}
 
 // Runs once per cloud, with the data disk attached as that cloud attaches it. Volumes arrive
 // without delay, so that repeated calls do not wait.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,40 +68,29 @@ bool FitsSerial(absl::string_view wanted, absl::string_view found) {
 }
 
 bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
-  if (!wanted.number.empty()) return Fits(wanted.number, absl::StrCat(disk.disk_number));
+  if (!wanted.number.empty()) return Fits(wanted.number, absl::StrCat(disk.number));
   if (!wanted.serial_number.empty()) {
     return FitsSerial(absl::StripAsciiWhitespace(wanted.serial_number),
                       absl::StripAsciiWhitespace(disk.serial_number));
   }
   if (!wanted.page83.empty()) return wanted.page83 == disk.page83;
-  const auto location = groups::ParseLocation(disk.location);
-  return location.has_value() && Fits(wanted.lun_id, location->lun_id) &&
-         Fits(wanted.adapter, location->adapter) && Fits(wanted.bus, location->bus) &&
-         Fits(wanted.target, location->target);
-}
-
-// Returns the adapter of this disk of Windows if the disk has a LUN: a LUN alone identifies no
-// cloud disk there. Returns nothing otherwise, as on Azure with NVMe, where the disk of Windows has
-// no LUN.
-std::optional<std::string> ReservedAdapter(const host::DiskDescription& windows) {
-  const auto location = groups::ParseLocation(windows.location);
-  if (!location.has_value() || location->lun_id.empty()) return std::nullopt;
-  return location->adapter;
+  return Fits(wanted.lun_id, disk.lun_id) && Fits(wanted.adapter, disk.adapter) &&
+         Fits(wanted.bus, disk.bus) && Fits(wanted.target, disk.target);
 }
 
 // Returns the reason why a disk with the requested LUN is not meant, or OK.
 absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
-                        const host::DiskDescription& disk) {
-  const auto location = groups::ParseLocation(disk.location);
-  const std::string adapter = location.has_value() ? location->adapter : "";
+                        const host::DiskDescription& disk, host::NodeVolumes* seen) {
   for (const host::DiskDescription& other : disks) {
-    if (&other == &disk || !other.has_windows()) continue;
-    if (ReservedAdapter(other) != adapter) continue;
-    return absl::FailedPreconditionError(absl::StrCat("disk ", disk.disk_number, " is on adapter ",
-                                                      adapter, ", like the disk of Windows"));
+    // A LUN alone identifies no cloud disk on the adapter of Windows' disk. On Azure with NVMe that
+    // disk has no LUN, and all disks have its adapter.
+    if (&other == &disk || !other.has_windows() || other.lun_id.empty()) continue;
+    if (other.adapter != disk.adapter) continue;
+    return absl::FailedPreconditionError(absl::StrCat("disk ", disk.number, " is on adapter ",
+                                                      disk.adapter, ", like the disk of Windows"));
   }
-  return host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
+  return host::CheckUnused(*deps.host, context, deps.roots.get(), disk, seen);
 }
 
 // Returns a hint that names the disk whose serial number is the longest prefix of `wanted`; "" if
@@ -117,15 +105,30 @@ std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::str
     serial = found;
   }
   if (cut == nullptr) return "";
-  return absl::StrCat("; the serial number of disk ", cut->disk_number, " is a prefix of it, \"",
+  return absl::StrCat("; the serial number of disk ", cut->number, " is a prefix of it, \"",
                       absl::CEscape(serial),
                       "\": if the disk's bus cuts serial numbers, request the prefix");
 }
 
+// Returns the disks among which the selector chooses. Asks them only for what it names.
+absl::StatusOr<std::vector<host::DiskDescription>> ListCandidates(host::DiskHost& host,
+                                                                  const CallContext& context,
+                                                                  const DiskSelector& selector) {
+  if (uint32_t number; absl::SimpleAtoi(selector.number, &number)) {
+    const auto disk = host.Describe(context, number);
+    if (absl::IsNotFound(disk.status())) return std::vector<host::DiskDescription>();
+    ABSL_RETURN_IF_ERROR(disk.status());
+    return std::vector<host::DiskDescription>{*disk};
+  }
+  return host.ListDisks(context, !selector.page83.empty()   ? host::AskDisks::kIds
+                                 : !selector.lun_id.empty() ? host::AskDisks::kLocation
+                                                            : host::AskDisks::kNothing);
+}
+
 // Returns the matching disk. NOT_FOUND if there is none now.
 absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallContext& context,
-                                           const DiskSelector& selector) {
-  ABSL_ASSIGN_OR_RETURN(const auto disks, deps.host->disk().ListDisks(context));
+                                           const DiskSelector& selector, host::NodeVolumes* seen) {
+  ABSL_ASSIGN_OR_RETURN(const auto disks, ListCandidates(deps.host->disk(), context, selector));
   const bool is_bare_lun =
       !selector.lun_id.empty() && selector.adapter.empty() && selector.bus.empty();
   std::vector<const host::DiskDescription*> found;
@@ -133,7 +136,7 @@ absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallC
   for (const host::DiskDescription& disk : disks) {
     if (!Fits(selector, disk)) continue;
     const absl::Status meant =
-        is_bare_lun ? CheckMeant(deps, context, disks, disk) : absl::OkStatus();
+        is_bare_lun ? CheckMeant(deps, context, disks, disk, seen) : absl::OkStatus();
     if (meant.ok()) {
       found.push_back(&disk);
     } else if (absl::IsFailedPrecondition(meant)) {
@@ -153,7 +156,7 @@ absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallC
   }
   const std::string numbers =
       absl::StrJoin(found, ", ", [](std::string* out, const host::DiskDescription* disk) {
-        absl::StrAppend(out, disk->disk_number);
+        absl::StrAppend(out, disk->number);
       });
   return absl::FailedPreconditionError(absl::StrCat(name.name, ": several disks have \"",
                                                     absl::CEscape(name.text), "\": ", numbers));
@@ -196,14 +199,15 @@ absl::Status CheckAllocationUnit(const host::DiskDescription& disk,
   if (sector == 0 || allocation_unit_bytes % sector == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("allocation_unit_bytes: ", allocation_unit_bytes,
-                   " is not a multiple of the sector size of disk ", disk.disk_number, ", ", sector,
+                   " is not a multiple of the sector size of disk ", disk.number, ", ", sector,
                    " bytes: give a multiple, or 0 to let Windows choose"));
 }
 
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned) {
   *rescanned = false;
-  auto found = Look(deps, context, selector);
+  host::NodeVolumes seen;
+  auto found = Look(deps, context, selector, &seen);
   if (!absl::IsNotFound(found.status())) return found;
   ABSL_RETURN_IF_ERROR(deps.host->disk().Rescan(context));
   *rescanned = true;
@@ -211,7 +215,7 @@ absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const C
   host::DeviceWatch devices = deps.host->WatchDevices(kFirstPoll, kLastPoll);
   while (true) {
     devices.Watch();
-    found = Look(deps, context, selector);
+    found = Look(deps, context, selector, &seen);
     if (!absl::IsNotFound(found.status())) return found;
     if (devices.Wait(waiting).ok()) continue;
     const absl::Status over = context.Check();

@@ -39,21 +39,21 @@ std::string Message(std::vector<std::string> wrong, const std::vector<absl::Stat
 }
 
 // Adds the faults of a volume that show without WMI.
-void AddSeen(const groups::Deps& deps, const CallContext& context, const VolumeId& volume,
-             const host::VolumeHealth& health, std::vector<std::string>* wrong) {
-  if (health.file_system.empty() && health.health.empty()) {
-    const auto sign = deps.host->volume().SignOfUse(context, volume);
-    if (sign.ok() && !sign->empty()) {
-      wrong->push_back(absl::StrCat("the volume has lost its file system (", *sign, ")"));
+void AddSeen(const groups::Deps& deps, const CallContext& context, host::VolumeHealth* health,
+             std::vector<std::string>* wrong) {
+  host::VolumeHost& host = deps.host->volume();
+  host::VolumeView& volume = health->volume;
+  if (volume.file_system.name.empty() && health->health.empty()) {
+    const absl::Status read = host.ReadMounts(context, nullptr, &volume);
+    const std::string sign = read.ok() ? host.SignOfUse(volume) : "";
+    if (!sign.empty()) {
+      wrong->push_back(absl::StrCat("the volume has lost its file system (", sign, ")"));
     }
-    const auto blank = deps.host->volume().IsBlank(context, volume, host::Look::kThroughout);
-    if (!blank.ok()) wrong->emplace_back(blank.status().message());
-    if (blank.ok() && !*blank) {
-      wrong->push_back(
-          absl::StrCat("the volume holds ", deps.host->volume().DescribeData(context, volume)));
-    }
+    const auto data = host.FindData(context, volume, host::Look::kThroughout);
+    if (!data.ok()) wrong->emplace_back(data.status().message());
+    if (data.ok() && !data->empty()) wrong->push_back(absl::StrCat("the volume holds ", *data));
   }
-  if (health.is_dirty) wrong->push_back("the file system is marked dirty");
+  if (health->is_dirty) wrong->push_back("the file system is marked dirty");
 }
 
 // What the machine shows of a volume without WMI.
@@ -65,9 +65,9 @@ struct VolumeLook {
 
 absl::StatusOr<VolumeLook> LookAt(const groups::Deps& deps, const CallContext& context,
                                   const VolumeId& volume) {
-  VolumeLook look;
-  ABSL_ASSIGN_OR_RETURN(look.health, deps.host->volume().ReadHealth(context, volume));
-  AddSeen(deps, context, volume, look.health, &look.wrong);
+  ABSL_ASSIGN_OR_RETURN(auto health, deps.host->volume().ReadHealth(context, volume));
+  VolumeLook look{.health = std::move(health), .wrong = {}};
+  AddSeen(deps, context, &look.health, &look.wrong);
   return look;
 }
 
@@ -78,19 +78,20 @@ absl::StatusOr<GetVolumeHealthResponse> StorageService::GetVolumeHealth(
   ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
   ABSL_ASSIGN_OR_RETURN(auto health, deps_.host->volume().GetHealth(context, volume));
   const CallContext brief = context.WithTimeout(kDiskPatience);
-  const auto described = deps_.host->disk().Describe(brief, health.disk_number);
+  const uint32_t number = health.volume.extents.front().disk_number;
+  const auto described = deps_.host->disk().Describe(brief, number);
   if (!described.ok() && (brief.Check().ok() || !context.Check().ok())) return described.status();
   host::DiskDescription disk = described.value_or(host::DiskDescription());
   std::vector<std::string> wrong;
-  AddSeen(deps_, context, volume, health, &wrong);
-  AddWords(health.health, health.disk_number, disk.health, &wrong);
+  AddSeen(deps_, context, &health, &wrong);
+  AddWords(health.health, number, disk.health, &wrong);
   GetVolumeHealthResponse response;
   response.abnormal = !wrong.empty();
   response.message = Message(std::move(wrong), {health.unknown, described.status()});
   response.is_dirty = health.is_dirty;
-  response.file_system = std::move(health.file_system);
+  response.file_system = std::move(health.volume.file_system.name);
   response.volume_health = std::move(health.health);
-  response.disk_number = health.disk_number;
+  response.disk_number = number;
   response.disk_health = std::move(disk.health);
   response.is_disk_read_only = disk.is_read_only;
   return response;
@@ -105,7 +106,11 @@ absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
   }
   const CallContext brief = context.WithTimeout(kDiskPatience);
   const auto by_volume = deps_.host->volume().ListHealth(brief);
-  const auto by_disk = deps_.host->disk().ListHealth(brief);
+  const auto disks = deps_.host->disk().ListDisks(brief, host::AskDisks::kNothing);
+  std::map<uint32_t, std::string> by_disk;
+  for (const auto& disk : disks.value_or(std::vector<host::DiskDescription>())) {
+    by_disk.emplace(disk.number, disk.health);
+  }
   ABSL_RETURN_IF_ERROR(context.Check());
   const CallContext looking = context.Leaving(kTimeToAnswer, absl::Seconds(1));
   ListVolumeHealthResponse response;
@@ -122,16 +127,15 @@ absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
     }
     std::string health = look->health.health;
     absl::Status unknown = by_volume.status();
-    if (by_volume.ok() && !look->health.file_system.empty()) {
+    if (by_volume.ok() && !look->health.volume.file_system.name.empty()) {
       const auto found = by_volume->find(volume);
       if (found == by_volume->end()) unknown = absl::NotFoundError("WMI does not show the volume");
       if (found != by_volume->end()) health = found->second;
     }
-    const uint32_t disk = look->health.disk_number;
-    const bool is_disk_shown = by_disk.ok() && by_disk->contains(disk);
-    AddWords(health, disk, is_disk_shown ? by_disk->at(disk) : "", &look->wrong);
+    const uint32_t disk = look->health.volume.extents.front().disk_number;
+    AddWords(health, disk, by_disk.contains(disk) ? by_disk[disk] : "", &look->wrong);
     listed.abnormal = !look->wrong.empty();
-    listed.message = Message(std::move(look->wrong), {unknown, by_disk.status()});
+    listed.message = Message(std::move(look->wrong), {unknown, disks.status()});
   }
   return response;
 }

@@ -97,15 +97,15 @@ TEST_P(CloudLivesTest, ADiskThatTheNodeUsesIsNeverChanged) {
   ASSERT_TRUE(disks.ok()) << disks.status();
   const auto is_used = [&](uint32_t number) {
     return std::any_of(disks->begin(), disks->end(), [&](const host::DiskDescription& disk) {
-      return disk.disk_number == number &&
+      return disk.number == number &&
              absl::IsFailedPrecondition(
                  host::CheckUnused(*process.host, process.context, process.deps.roots.get(), disk));
     });
   };
   for (const host::DiskDescription& disk : *disks) {
-    if (!is_used(disk.disk_number)) continue;
+    if (!is_used(disk.number)) continue;
     ++kept;
-    for (const DiskSelector& name : NamesOf(process, disk.disk_number, false)) {
+    for (const DiskSelector& name : NamesOf(process, disk.number, false)) {
       SCOPED_TRACE(Text(name));
       const auto node = NodeIn(state);
       Process asked(node.get());

@@ -19,18 +19,12 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The parsed fields of a request, except its disk.
-struct Fields {
-  ConfinedPath target;
-  host::FormatOptions options;
-};
-
 // One call of StageVolume. Each step first checks whether it is done already, and nothing is
 // remembered between calls, so that a call can be repeated after any crash.
 class VolumeStager {
  public:
   VolumeStager(const groups::Deps& deps, const CallContext& context,
-               const StageVolumeRequest& request, const Fields& fields, StepClock clock = {})
+               const StageVolumeRequest& request, const StagingFields& fields, StepClock clock = {})
       : deps_(deps),
         host_(*deps.host),
         locks_(*deps.locks),
@@ -49,7 +43,7 @@ class VolumeStager {
   }
 
   absl::StatusOr<StageVolumeResponse> Run(const host::DiskDescription& disk) {
-    number_ = disk.disk_number;
+    number_ = disk.number;
     ABSL_ASSIGN_OR_RETURN(const auto disk_lock, groups::LockDisk(locks_, context_, number_));
     ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
     ABSL_RETURN_IF_ERROR(host_.disk().AwaitChanges(context_, number_));
@@ -62,73 +56,77 @@ class VolumeStager {
 
  private:
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
+  const PathRoots* roots() const { return deps_.roots.get(); }
 
   // Stages the disk's volume and fills the answer. Keeps the volume's lock.
   absl::Status StageDisk() {
-    ABSL_RETURN_IF_ERROR(PrepareDisk());
-
-    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context_, number_, 0));
-    if (volumes.empty()) {
+    ABSL_ASSIGN_OR_RETURN(auto volumes, PrepareDisk());
+    const VolumeId id = volumes.front().id;
+    ABSL_ASSIGN_OR_RETURN(volume_lock_, groups::LockVolume(locks_, context_, id));
+    ABSL_RETURN_IF_ERROR(host_.volume().AwaitFormat(context_, id));
+    // Looks again at the volumes and their mounts. An offline disk did not show them before, and
+    // another program may have given the volume a letter while this call waited for the lock.
+    // Windows assigns letters to volumes on MBR disks by itself, so a volume with a letter may be a
+    // driver's: it is mounted, but neither formatted nor grown.
+    ABSL_ASSIGN_OR_RETURN(volumes, host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
+    if (use_.ok()) use_ = host::CheckNotMounted(number_, volumes);
+    const auto found = std::ranges::find(volumes, id, &host::VolumeView::id);
+    if (found == volumes.end()) {
       return absl::UnavailableError(
           absl::StrCat("the volume of disk ", number_, " disappeared: repeat the call"));
     }
-    const VolumeId& volume = volumes.front();
-    ABSL_ASSIGN_OR_RETURN(volume_lock_, groups::LockVolume(locks_, context_, volume));
-    ABSL_RETURN_IF_ERROR(host_.volume().AwaitFormat(context_, volume));
-    // Another program may have given the volume a letter while this call waited for the lock.
-    ABSL_RETURN_IF_ERROR(LookForUse());
-    ABSL_RETURN_IF_ERROR(CheckNotReplaced(&volume));
-    ABSL_RETURN_IF_ERROR(FormatOnce(volume));
-    ABSL_RETURN_IF_ERROR(MountAtTarget(volume));
+    host::VolumeView& volume = *found;
+    ABSL_RETURN_IF_ERROR(host_.disk().CheckStill(disk_));
+    ABSL_RETURN_IF_ERROR(CheckNotReplaced(&id));
+    ABSL_RETURN_IF_ERROR(FormatOnce(&volume));
+    ABSL_RETURN_IF_ERROR(MountAtTarget(volume, volumes));
     if (use_.ok()) {
-      ABSL_RETURN_IF_ERROR(GrowToDisk(volume));
+      ABSL_RETURN_IF_ERROR(GrowToDisk(id));
     } else {
       response_.warnings.push_back(absl::StrCat("the volume is not grown: ", use_.message()));
     }
-    ABSL_RETURN_IF_ERROR(CheckWritable(volume));
+    ABSL_RETURN_IF_ERROR(CheckWritable(id));
 
-    ABSL_ASSIGN_OR_RETURN(const auto stats, host_.volume().GetStats(context_, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto stats, host_.volume().GetStats(context_, id));
     ABSL_ASSIGN_OR_RETURN(const auto size, groups::SignedBytes("size_bytes", stats.total_bytes));
     response_.disk_number = number_;
-    response_.volume_id = volume.ToString();
+    response_.volume_id = id.ToString();
     response_.size_bytes = size;
     return absl::OkStatus();
   }
 
-  // Returns an error if the number now means another disk, or if the disk has come into use.
-  absl::Status CheckStillFree(const host::DiskDescription& found) {
-    ABSL_ASSIGN_OR_RETURN(const auto now, host_.disk().Describe(context_, number_));
-    if (now.path != found.path || now.serial_number != found.serial_number ||
-        now.unique_id != found.unique_id) {
-      return absl::UnavailableError(
-          absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
+  // Returns an error if the number meant another disk in the earlier picture.
+  absl::Status CheckSame(const host::DiskDescription& earlier) const {
+    if (disk_.path == earlier.path && disk_.serial_number == earlier.serial_number &&
+        disk_.unique_id == earlier.unique_id) {
+      return absl::OkStatus();
     }
-    before_.path = now.path;
-    use_ = host::CheckUnused(host_, context_, deps_.roots.get(), now);
-    if (!absl::IsFailedPrecondition(use_)) return use_;
-    // The volume was staged before and has got a letter since: nothing is left to do.
-    if (is_staged_ && !now.has_windows()) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
+  }
+
+  // Looks at the disk under its lock. Returns an error if the number now means another disk than
+  // the one that was `found` without the lock, or if the disk has come into use.
+  absl::Status CheckStillFree(const host::DiskDescription& found) {
+    ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
+    ABSL_RETURN_IF_ERROR(CheckSame(found));
+    ABSL_RETURN_IF_ERROR(Prefixed("disk", host::CheckNotWindows(disk_)));
+    ABSL_ASSIGN_OR_RETURN(const auto volumes,
+                          host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
+    use_ = host::CheckNotMounted(number_, volumes);
+    // If the volume was staged before and has got a letter since, nothing is left to do.
+    if (use_.ok() || is_staged_) return absl::OkStatus();
     // Windows assigns letters to disks that arrive online, unless its SAN policy says otherwise. A
     // disk that the request names by its own name, or as a target's LUN, is the driver's.
     const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
-    if (!now.has_windows() && is_named) {
-      return groups::AboutField(
-          "disk", host::CheckOnlyLetters(host_, context_, deps_.roots.get(), number_));
+    if (is_named) {
+      return groups::AboutField("disk",
+                                host::CheckOnlyLetters(host_, context_, roots(), number_, volumes));
     }
-    if (now.has_windows()) return Prefixed("disk", use_);
     return Prefixed("disk", absl::FailedPreconditionError(absl::StrCat(
                                 use_.message(),
                                 "; if it is unused, remove its letter (`mountvol X: /D`) and "
                                 "repeat the call, or name the disk by page 83 or serial number")));
-  }
-
-  // Checks the letters and mounts of the volume, which an offline disk did not show before. Windows
-  // assigns letters to volumes on MBR disks by itself, so a volume with a letter may be a driver's:
-  // it is mounted, but neither formatted nor grown.
-  absl::Status LookForUse() {
-    if (!use_.ok()) return absl::OkStatus();
-    use_ = host::CheckNotMounted(host_, context_, deps_.roots.get(), number_);
-    return absl::IsFailedPrecondition(use_) ? absl::OkStatus() : use_;
   }
 
   // Checks the target directory before any change to the disk.
@@ -142,8 +140,8 @@ class VolumeStager {
       return absl::FailedPreconditionError(
           absl::StrCat("target_path: ", path, " is not a directory"));
     }
-    const auto mounted = VolumeId::Parse(there->target);
-    if (!mounted.ok()) {
+    const std::optional<VolumeId>& mounted = there->volume;
+    if (!mounted.has_value()) {
       return absl::FailedPreconditionError(
           absl::StrCat("target_path: ", path, " is a link; a volume is mounted at a directory"));
     }
@@ -174,76 +172,75 @@ class VolumeStager {
         " has another one; name the disk by page 83 or serial number, or unstage the path first"));
   }
 
-  // Brings the disk online and makes it writable, partitions it, and waits for its volume.
-  absl::Status PrepareDisk() {
-    absl::StatusOr<host::DiskLayout> layout = host_.disk().GetLayout(context_, number_);
-    if (!layout.ok()) return layout.status();
+  // Brings the disk online and makes it writable, partitions it, and waits for its volume. Returns
+  // the disk's volumes, without their mounts.
+  absl::StatusOr<std::vector<host::VolumeView>> PrepareDisk() {
     // The layout of an offline disk may be wrong, but suffices to refuse the disk.
-    ABSL_RETURN_IF_ERROR(CheckPartitions(number_, *layout));
-    if (use_.ok() && (!layout->is_online || layout->is_read_only)) {
-      before_.is_offline = !layout->is_online;
-      before_.is_read_only = layout->is_read_only;
-      had_partition_ = DataPartition(*layout) != nullptr;
-      ABSL_ASSIGN_OR_RETURN(const auto change, disk::BringOnline(host_, context_, number_));
-      if (before_.is_offline) AddStep(StorageStep::kBroughtOnline);
-      if (before_.is_read_only || change.was_online_read_only) AddStep(StorageStep::kMadeWritable);
-      layout = host_.disk().GetLayout(context_, number_);
-      if (!layout.ok()) return layout.status();
+    ABSL_RETURN_IF_ERROR(CheckPartitions(disk_));
+    if (use_.ok() && (!disk_.is_online || disk_.is_read_only)) {
+      before_ = disk_;
+      ABSL_ASSIGN_OR_RETURN(const auto online,
+                            disk::BringOnline(host_, context_, number_, &disk_, &seen_));
+      if (!before_->is_online) AddStep(StorageStep::kBroughtOnline);
+      if (before_->is_read_only || online.was_online_read_only) AddStep(StorageStep::kMadeWritable);
+      ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
+      ABSL_RETURN_IF_ERROR(CheckSame(*before_));
     }
-    ABSL_RETURN_IF_ERROR(Partition(*layout));
-    return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
+    ABSL_RETURN_IF_ERROR(Partition());
+    return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned", &seen_);
   }
 
   // Restores the disk after the error `failed`, and returns that error. Does nothing if the call
   // has written to the disk. A disk that had a partition stays online unless it was refused,
   // because a repeated call then finds its volume.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
-    if (has_written_) return failed;
+    if (has_written_ || !before_.has_value()) return failed;
     volume_lock_.reset();
-    if (!had_partition_ || absl::IsFailedPrecondition(failed)) {
-      return disk::Restore(deps_, context_, number_, before_, failed);
+    if (DataPartition(*before_) == nullptr || absl::IsFailedPrecondition(failed)) {
+      return disk::Restore(deps_, context_, *before_, failed);
     }
-    if (before_.is_offline || before_.is_read_only) {
-      host_.Warn(absl::StrCat(
-          "disk ", number_, " stays online and writable for a repeated call: ", failed.message()));
-    }
+    host_.Warn(absl::StrCat("disk ", number_,
+                            " stays online and writable for a repeated call: ", failed.message()));
     return failed;
   }
 
-  absl::Status Partition(const host::DiskLayout& layout) {
-    ABSL_RETURN_IF_ERROR(CheckPartitions(number_, layout));
-    const bool has_partition = DataPartition(layout) != nullptr;
+  absl::Status Partition() {
+    ABSL_RETURN_IF_ERROR(CheckPartitions(disk_));
+    const bool has_partition = DataPartition(disk_) != nullptr;
     if (!has_partition) {
       ABSL_RETURN_IF_ERROR(CheckNotReplaced(nullptr));
     }
-    if (layout.style == host::PartitionStyle::kRaw) {
+    if (disk_.partition_style == PartitionStyle::kRaw) {
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
       has_written_ = true;
-      ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, number_, &layout));
+      ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, disk_));
       was_blank_ = true;
       AddStep(StorageStep::kInitialized);
     }
     if (has_partition) return absl::OkStatus();
     has_written_ = true;
-    ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, number_, &layout));
+    ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, disk_));
     AddStep(StorageStep::kPartitioned);
     return absl::OkStatus();
   }
 
   // Formats a volume without a file system. Refuses one with data or with another file system.
-  absl::Status FormatOnce(const VolumeId& volume) {
-    ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
+  // REQUIRES: the mounts of `volume` were read under its lock.
+  absl::Status FormatOnce(host::VolumeView* volume) {
+    ABSL_ASSIGN_OR_RETURN(volume->file_system, host_.volume().GetFileSystem(context_, volume->id));
+    const std::string& file_system = volume->file_system.name;
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
       // Partition() has looked at a disk that was raw.
       const host::Look look = was_blank_ ? host::Look::kAtEnds : host::Look::kThroughout;
       ABSL_RETURN_IF_ERROR(
-          groups::AboutField("disk", groups::CheckBlank(deps_, context_, volume, look)));
+          groups::AboutField("disk", groups::CheckBlank(deps_, context_, *volume, look)));
       has_written_ = true;
-      ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
+      ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume->id, options_));
       AddStep(StorageStep::kFormatted);
-      return absl::OkStatus();
+      // A format takes time, in which another program may have mounted the volume.
+      return host_.volume().ReadMounts(context_, roots(), volume);
     }
     if (request_.file_system.empty() || absl::EqualsIgnoreCase(file_system, request_.file_system)) {
       return absl::OkStatus();
@@ -253,7 +250,10 @@ class VolumeStager {
                                                       request_.file_system));
   }
 
-  absl::Status MountAtTarget(const VolumeId& volume) {
+  // Looks at the target again, because CheckTarget() looked before the disk was prepared. `volumes`
+  // are those of the disk.
+  absl::Status MountAtTarget(const host::VolumeView& volume,
+                             const std::vector<host::VolumeView>& volumes) {
     bool is_mounted = false;
     const auto there = host_.filesystem().ReadLink(context_, target_);
     if (absl::IsNotFound(there.status())) {
@@ -261,39 +261,41 @@ class VolumeStager {
       AddStep(StorageStep::kMadeDirectory);
     } else if (!there.ok()) {
       return there.status();
-    } else if (const auto mounted = VolumeId::Parse(there->target); mounted.ok()) {
-      is_mounted = *mounted == volume;
+    } else if (const auto& mounted = there->volume; mounted.has_value()) {
+      is_mounted = *mounted == volume.id;
       if (!is_mounted && there->target_exists) return AnotherVolume(*mounted);
       if (!is_mounted) {
         ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *mounted, target_));
         AddStep(StorageStep::kUnmounted);
       }
     }
-    ABSL_RETURN_IF_ERROR(RemountIfReadOnly(volume, is_mounted));
+    ABSL_RETURN_IF_ERROR(RemountIfReadOnly(volume, volumes, is_mounted));
     has_written_ = true;
     if (is_mounted) return absl::OkStatus();
-    ABSL_RETURN_IF_ERROR(host_.volume().Mount(context_, volume, target_));
+    ABSL_RETURN_IF_ERROR(host_.volume().Mount(context_, volume.id, target_, &disk_));
     AddStep(StorageStep::kMounted);
     return absl::OkStatus();
   }
 
   // Remounts a file system that a killed call left read-only because it died between clearing the
   // disk's flag and the remount. Keeps a file system that another user has mounted.
-  absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
+  absl::Status RemountIfReadOnly(const host::VolumeView& volume,
+                                 const std::vector<host::VolumeView>& volumes, bool is_mounted) {
     if (!use_.ok()) return absl::OkStatus();
-    ABSL_ASSIGN_OR_RETURN(const auto points,
-                          host_.volume().ListMountPoints(context_, volume, deps_.roots.get()));
-    const auto folders =
-        std::count_if(points.begin(), points.end(),
-                      [](const host::MountPoint& point) { return !point.is_drive(); });
+    const auto folders = std::ranges::count_if(
+        volume.mounts, [](const host::MountPoint& point) { return !point.is_drive(); });
     if (folders > (is_mounted ? 1 : 0)) return absl::OkStatus();
-    return host_.volume().MakeWritable(context_, number_);
+    return host_.volume().MakeWritable(context_, volumes);
   }
 
   // Grows the volume to its disk. A failure becomes a warning in the answer, because the volume can
   // be used nevertheless. Returns an error only if the call has ended.
   absl::Status GrowToDisk(const VolumeId& volume) {
-    const auto growth = volume::Grow(host_.volume(), context_, volume, 0);
+    // Looks again: a format and a mount lie behind the last look, and the disk may have another
+    // number since.
+    const auto there = host_.volume().Locate(context_, volume);
+    const absl::StatusOr<volume::Growth> growth =
+        there.ok() ? volume::Grow(host_.volume(), context_, *there, 0) : there.status();
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (growth.ok() && growth->grew) AddStep(StorageStep::kGrew);
     const std::string why = growth.ok() ? growth->obstacle : std::string(growth.status().message());
@@ -305,8 +307,9 @@ class VolumeStager {
 
   // Warns if the volume takes no writes although its disk does.
   absl::Status CheckWritable(const VolumeId& volume) {
-    ABSL_ASSIGN_OR_RETURN(const bool is_read_only, host_.volume().IsReadOnly(context_, volume));
-    if (is_read_only) {
+    // Read again, because the mount may have changed it.
+    ABSL_ASSIGN_OR_RETURN(const auto now, host_.volume().GetFileSystem(context_, volume));
+    if (now.read_only) {
       response_.warnings.push_back(absl::StrCat(
           "volume ", volume.ToString(),
           " is read-only: `attributes volume clear readonly` of diskpart makes it writable"));
@@ -322,6 +325,11 @@ class VolumeStager {
   const ConfinedPath& target_;
   const host::FormatOptions& options_;
   uint32_t number_ = 0;
+  // The call's picture of the disk, of GetLayout() under the disk's lock, and again once the call
+  // has brought the disk online. Partition() outdates its style and partitions.
+  host::DiskDescription disk_;
+  // The call's picture of the node's volumes; see VolumesOn() of devices.h.
+  host::NodeVolumes seen_;
   // True if a volume of the disk is mounted at the target already.
   bool is_staged_ = false;
   // The volume whose mount at the target this call must not replace.
@@ -330,10 +338,8 @@ class VolumeStager {
   absl::Status use_;
   // True if this call has found the whole disk blank.
   bool was_blank_ = false;
-  // What the disk was before this call changed it.
-  disk::DiskState before_;
-  // True if the disk had a data partition before this call.
-  bool had_partition_ = false;
+  // The disk before this call brought it online or made it writable.
+  std::optional<host::DiskDescription> before_;
   // True once this call has begun to write to the disk, or to mount its volume.
   bool has_written_ = false;
   std::optional<ResourceLocks::Lock> volume_lock_;
@@ -341,35 +347,29 @@ class VolumeStager {
   StageVolumeResponse response_;
 };
 
-absl::StatusOr<Fields> ReadFields(const groups::Deps& deps, const StageVolumeRequest& request) {
+}  // namespace
+
+absl::StatusOr<StageVolumeResponse> StorageService::StageVolume(const CallContext& context,
+                                                                const StageVolumeRequest& request) {
+  ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
+  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadStaging(deps_, request));
+  return VolumeStager(deps_, context, request, fields).Find();
+}
+
+absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
+                                          const StageVolumeRequest& request) {
   ABSL_ASSIGN_OR_RETURN(auto target,
                         ConfinedPath::Parse(deps.roots, "target_path", request.target_path,
                                             Place::kBelowRoots, Spelling::kLenient));
   ABSL_ASSIGN_OR_RETURN(
       auto options,
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
-  return Fields{std::move(target), std::move(options)};
+  return StagingFields{std::move(target), std::move(options)};
 }
 
-}  // namespace
-
-absl::StatusOr<StageVolumeResponse> StorageService::StageVolume(const CallContext& context,
-                                                                const StageVolumeRequest& request) {
-  ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
-  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps_, request));
-  return VolumeStager(deps_, context, request, fields).Find();
-}
-
-absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request) {
-  return ReadFields(deps, request).status();
-}
-
-absl::StatusOr<StageVolumeResponse> StageFoundDisk(const groups::Deps& deps,
-                                                   const CallContext& context,
-                                                   const StageVolumeRequest& request,
-                                                   const host::DiskDescription& disk,
-                                                   StepClock clock) {
-  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
+absl::StatusOr<StageVolumeResponse> StageFoundDisk(
+    const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
+    const StagingFields& fields, const host::DiskDescription& disk, StepClock clock) {
   return VolumeStager(deps, context, request, fields, clock).Run(disk);
 }
 

@@ -60,7 +60,7 @@ bool IsIpAddress(absl::string_view address) {
 
 std::string Numbers(const std::vector<DiskDescription>& disks) {
   return absl::StrJoin(disks, ", ", [](std::string* out, const DiskDescription& disk) {
-    absl::StrAppend(out, disk.disk_number);
+    absl::StrAppend(out, disk.number);
   });
 }
 
@@ -306,16 +306,17 @@ class TargetStager {
       return absl::UnavailableError(absl::StrCat(
           "target ", request_.iqn, " was disconnected during the call: repeat the call"));
     }
-    ABSL_ASSIGN_OR_RETURN(const auto all, host_.disk().ListDisks(context_));
+    ABSL_ASSIGN_OR_RETURN(const auto all,
+                          host_.disk().ListDisks(context_, host::AskDisks::kLocation));
     std::set<uint32_t> numbers;
     *complete = true;
     for (const host::IscsiSession& session : own_) {
       bool shows = false;
       for (const host::IscsiConnection& connection : session.connections) {
         for (const DiskDescription& disk : all) {
-          if (!connection.Shows(disk.disk_number)) continue;
+          if (!connection.Shows(disk.number)) continue;
           if (!HasLun(disk, request_.lun_id, connection)) continue;
-          numbers.insert(disk.disk_number);
+          numbers.insert(disk.number);
           shows = true;
         }
       }
@@ -323,7 +324,7 @@ class TargetStager {
     }
     std::vector<DiskDescription> found;
     for (const DiskDescription& disk : all) {
-      if (numbers.contains(disk.disk_number)) found.push_back(disk);
+      if (numbers.contains(disk.number)) found.push_back(disk);
     }
     if (found.empty()) *complete = false;
     return found;
@@ -429,19 +430,15 @@ absl::StatusOr<StageTargetResponse> StorageService::StageTarget(const CallContex
       iscsi::ReadChap("chap: CHAP_UNUSED", static_cast<host::ChapMode>(request.chap),
                       request.chap_username, request.chap_secret));
   ABSL_RETURN_IF_ERROR(CheckLun(request.lun_id, false));
-  StageVolumeRequest staging = {.target_path = request.target_path,
-                                .file_system = request.file_system,
-                                .allocation_unit_bytes = request.allocation_unit_bytes,
-                                .label = request.label};
-  ABSL_RETURN_IF_ERROR(CheckStaging(deps_, staging));
-
-  ABSL_ASSIGN_OR_RETURN(const auto target,
-                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
-                                            Place::kBelowRoots, Spelling::kLenient));
+  const StageVolumeRequest staging = {.target_path = request.target_path,
+                                      .file_system = request.file_system,
+                                      .allocation_unit_bytes = request.allocation_unit_bytes,
+                                      .label = request.label};
+  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadStaging(deps_, staging));
 
   TargetStager stager(deps_, context, request, std::move(portals), std::move(credentials));
-  const auto disk = stager.Run(target);
-  auto staged = disk.ok() ? StageFoundDisk(deps_, context, staging, *disk, stager.clock)
+  const auto disk = stager.Run(fields.target);
+  auto staged = disk.ok() ? StageFoundDisk(deps_, context, staging, fields, *disk, stager.clock)
                           : absl::StatusOr<StageVolumeResponse>(disk.status());
   if (!staged.ok()) {
     stager.EndKept();

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
-#include "server/groups/fields.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
@@ -49,17 +48,14 @@ absl::StatusOr<IscsiPortal> ParsePortal(const std::string& field, absl::string_v
 }
 
 absl::StatusOr<bool> IsInUse(const groups::Deps& deps, const CallContext& context, uint32_t disk,
-                             bool is_unstaged) {
+                             bool is_unstaged, host::NodeVolumes* seen) {
   host::VolumeHost& host = deps.host->volume();
-  const auto volumes = host.ListVolumes(context, disk, 0);
+  const auto volumes = host.LookAtDisk(context, disk, deps.roots.get(), seen);
   // Disks and volumes may disappear at any time.
   if (absl::IsNotFound(volumes.status())) return false;
   if (!volumes.ok()) return volumes.status();
-  for (const VolumeId& volume : *volumes) {
-    const auto points = host.ListMountPoints(context, volume, deps.roots.get());
-    if (absl::IsNotFound(points.status())) continue;
-    if (!points.ok()) return points.status();
-    if (!points->empty()) return true;
+  for (const host::VolumeView& volume : *volumes) {
+    if (!volume.mounts.empty()) return true;
   }
   if (is_unstaged || !volumes->empty()) return !is_unstaged;
   // The volume of an online disk may not have arrived yet.
@@ -102,11 +98,8 @@ absl::Status CheckLun(const std::string& lun, bool may_be_empty) {
 
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
             const host::IscsiConnection& connection) {
-  const auto location = groups::ParseLocation(disk.location);
   uint32_t lun = 0;
-  if (!location.has_value() || !absl::SimpleAtoi(location->lun_id, &lun)) {
-    return connection.disks.size() == 1;
-  }
+  if (!absl::SimpleAtoi(disk.lun_id, &lun)) return connection.disks.size() == 1;
   uint32_t number = 0;
   return absl::SimpleAtoi(wanted, &number) && number == lun;
 }
@@ -117,13 +110,11 @@ absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
   const auto link = host.filesystem().PeekLink(context, path);
   if (absl::IsNotFound(link.status())) return std::nullopt;
   ABSL_RETURN_IF_ERROR(link.status());
-  if (!link->is_link) return std::nullopt;
-  const auto volume = VolumeId::Parse(link->target);
-  if (!volume.ok()) return std::nullopt;
-  const auto disk = host.volume().GetDiskNumber(context, *volume);
+  if (!link->volume.has_value()) return std::nullopt;
+  const auto disk = host.volume().GetDiskNumber(context, *link->volume);
   if (absl::IsNotFound(disk.status())) return std::nullopt;
   ABSL_RETURN_IF_ERROR(disk.status());
-  return MountedVolume{*volume, *disk};
+  return MountedVolume{*link->volume, *disk};
 }
 
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
@@ -150,6 +141,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
   }
   std::vector<ResourceLocks::Lock> disk_locks;
   std::set<uint32_t> unused;
+  host::NodeVolumes seen;
   const CallContext waiting = context.WithTimeout(kDiskLocks);
   for (const auto& [disk, belongs_to_unstaged] : disks) {
     auto disk_lock = groups::LockDisk(*deps.locks, waiting, disk);
@@ -157,7 +149,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     bool in_use = !disk_lock.ok();
     if (disk_lock.ok()) {
       disk_locks.push_back(*std::move(disk_lock));
-      ABSL_ASSIGN_OR_RETURN(in_use, IsInUse(deps, context, disk, belongs_to_unstaged));
+      ABSL_ASSIGN_OR_RETURN(in_use, IsInUse(deps, context, disk, belongs_to_unstaged, &seen));
     }
     if (in_use) {
       result.disks_in_use.insert(disk);

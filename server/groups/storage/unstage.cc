@@ -33,14 +33,14 @@ struct TargetState {
 // cluster (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 class VolumeUnstager {
  public:
-  VolumeUnstager(const groups::Deps& deps, const CallContext& context,
-                 const UnstageVolumeRequest& request, const ConfinedPath& target, StepClock clock)
+  VolumeUnstager(const groups::Deps& deps, const CallContext& context, const ConfinedPath& target,
+                 bool keep_online, StepClock clock)
       : host_(*deps.host),
         locks_(*deps.locks),
         roots_(deps.roots.get()),
         context_(context),
-        request_(request),
         target_(target),
+        keep_online_(keep_online),
         clock_(clock) {}
 
   absl::StatusOr<UnstageVolumeResponse> Run() {
@@ -75,14 +75,13 @@ class VolumeUnstager {
       return absl::FailedPreconditionError(
           absl::StrCat("target_path: ", target_.path.ToString(), " is not a directory"));
     }
-    const auto volume = VolumeId::Parse(link->target);
-    if (!volume.ok()) {
+    if (!link->volume.has_value()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "target_path: ", target_.path.ToString(), " is a link, and no volume is mounted there"));
     }
-    state.volume = *volume;
+    state.volume = link->volume;
     const auto disk = groups::TryThrice(
-        context_, [&] { return host_.volume().GetDiskNumber(context_, *volume); },
+        context_, [&] { return host_.volume().GetDiskNumber(context_, *state.volume); },
         [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
     if (disk.ok()) state.disk = *disk;
     // A volume whose disk cannot be found is unmounted too.
@@ -119,7 +118,7 @@ class VolumeUnstager {
 
   absl::Status Undo(const TargetState& state) {
     // An earlier call may have ended the mount although the disk stayed online.
-    if (!state.volume.has_value() && !request_.keep_online) {
+    if (!state.volume.has_value() && !keep_online_) {
       response_.warnings.push_back(absl::StrCat(
           "nothing is mounted at ", target_.path.ToString(),
           ", so no disk was looked at: before the cloud detaches the volume's disk, see that "
@@ -160,7 +159,7 @@ class VolumeUnstager {
     // FlushBeforeUnmount() has logged the failure.
     if (!flushed.ok()) response_.warnings.emplace_back(flushed.message());
     ABSL_RETURN_IF_ERROR(context_.Check());
-    if (request_.keep_online) return absl::OkStatus();
+    if (keep_online_) return absl::OkStatus();
     if (!disk.has_value()) {
       return Warn("the disk stays online: Windows does not say which disk the volume is on");
     }
@@ -179,10 +178,12 @@ class VolumeUnstager {
 
   // Returns OK if the disk is offline, else the reason why it stays online.
   absl::Status TakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
+    // Before the volume is located: the picture names a disk whatever its number becomes.
+    ABSL_ASSIGN_OR_RETURN(const auto picture, host_.disk().Describe(context, disk));
     ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk));
     if (used)
       return absl::FailedPreconditionError("a volume of it is, or may be, in use elsewhere");
-    const auto change = host_.disk().SetOnline(context, disk, false);
+    const auto change = host_.disk().SetOnline(context, disk, false, &picture);
     if (change.ok() && change->changed) AddStep(StorageStep::kTakenOffline);
     return change.status();
   }
@@ -192,31 +193,32 @@ class VolumeUnstager {
   absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
                                        uint32_t disk) {
     // Queries the target's volume by its name, because a listing omits volumes that do not answer.
-    ABSL_ASSIGN_OR_RETURN(const auto points,
-                          host_.volume().ListMountPoints(context, volume, roots_));
-    if (points.size() > 1) return true;
+    host::VolumeView own = {.id = volume, .extents = {}};
+    ABSL_RETURN_IF_ERROR(host_.volume().ReadMounts(context, roots_, &own));
+    if (own.mounts.size() > 1) return true;
+    // Windows may have given the number to another disk during the flush.
+    const auto located = host_.volume().Locate(context, volume);
+    const bool is_here = located.ok() && located->extents.size() == 1 &&
+                         located->extents.front().disk_number == disk;
+    if (located.ok() && !is_here) return true;
+    // A disk as StageVolume makes it has no place for another volume.
+    if (is_here && host_.disk().HasOnePartition(context, disk)) return false;
     ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
-    const auto partitions =
-        std::count_if(layout.partitions.begin(), layout.partitions.end(),
-                      [](const host::Partition& partition) { return partition.is_basic; });
-    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context, disk, 0));
+    const auto partitions = std::ranges::count_if(layout.partitions, &host::Partition::is_basic);
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().LookAtDisk(context, disk, roots_));
     // A volume that is not listed may be in use.
     if (partitions > 1 && static_cast<int64_t>(volumes.size()) < partitions) return true;
-    for (const VolumeId& other : volumes) {
-      if (other == volume) continue;
-      ABSL_ASSIGN_OR_RETURN(const auto others,
-                            host_.volume().ListMountPoints(context, other, roots_));
-      if (!others.empty()) return true;
-    }
-    return false;
+    return std::ranges::any_of(volumes, [&](const host::VolumeView& other) {
+      return other.id != volume && !other.mounts.empty();
+    });
   }
 
   host::Host& host_;
   ResourceLocks& locks_;
   const PathRoots* const roots_;
   const CallContext& context_;
-  const UnstageVolumeRequest& request_;
   const ConfinedPath& target_;
+  const bool keep_online_;
   StepClock clock_;
   // The reason why a lock was not free in time, or OK.
   absl::Status lacks_lock_;
@@ -229,17 +231,17 @@ class VolumeUnstager {
 
 absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const CallContext& context,
-                                                    const UnstageVolumeRequest& request,
+                                                    const ConfinedPath& target, bool keep_online,
                                                     StepClock clock) {
-  ABSL_ASSIGN_OR_RETURN(const auto target,
-                        ConfinedPath::Parse(deps.roots, "target_path", request.target_path,
-                                            Place::kBelowRoots, Spelling::kLenient));
-  return VolumeUnstager(deps, context, request, target, clock).Run();
+  return VolumeUnstager(deps, context, target, keep_online, clock).Run();
 }
 
 absl::StatusOr<UnstageVolumeResponse> StorageService::UnstageVolume(
     const CallContext& context, const UnstageVolumeRequest& request) {
-  return storage::UnstageVolume(deps_, context, request, StepClock());
+  ABSL_ASSIGN_OR_RETURN(const auto target,
+                        ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
+                                            Place::kBelowRoots, Spelling::kLenient));
+  return storage::UnstageVolume(deps_, context, target, request.keep_online, StepClock());
 }
 
 }  // namespace csi_proxy::storage

@@ -38,10 +38,7 @@ class TargetUnstager {
     if (mounted.has_value()) {
       ABSL_RETURN_IF_ERROR(CheckMounted(mounted->disk));
     }
-    ABSL_ASSIGN_OR_RETURN(
-        auto unstaged,
-        UnstageVolume(deps_, context_, UnstageVolumeRequest{.target_path = request_.target_path},
-                      clock_));
+    ABSL_ASSIGN_OR_RETURN(auto unstaged, UnstageVolume(deps_, context_, target_, false, clock_));
     // The last step of UnstageVolume() has just ended, so the next step is measured from now.
     if (!unstaged.steps.empty()) clock_ = StepClock();
     response_.volume_id = std::move(unstaged.volume_id);

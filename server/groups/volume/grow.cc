@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
+#include "server/host/find_volume.h"
 
 namespace csi_proxy::volume {
 namespace {
@@ -14,20 +15,22 @@ namespace {
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
 // Records growth that was given up. Returns OK unless the call has ended.
-absl::Status RecordGivenUp(const CallContext& context, absl::string_view why) {
+absl::Status RecordGivenUp(const CallContext& context, Fallback reason, absl::string_view why) {
   const absl::Status over = context.Check();
-  if (over.ok()) RecordFallback(Fallback::kGrowthGivenUp, why);
+  if (over.ok()) RecordFallback(reason, why);
   return over;
 }
 
+// Locates `*volume` again after its growth.
 absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& context,
-                                     const VolumeId& volume, uint64_t current, uint64_t asked) {
+                                     host::VolumeView* volume, uint64_t current, uint64_t asked) {
   Growth growth;
   bool is_little = asked != 0 && asked < current + kMinGrowth;
-  auto room = host.GetGrowthRoom(context, volume);
+  auto room = host.GetGrowthRoom(context, *volume);
   if (!room.ok()) {
     if (!is_little) return room.status();
-    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, room.status().message()));
+    ABSL_RETURN_IF_ERROR(
+        RecordGivenUp(context, Fallback::kGrowthObstructed, room.status().message()));
     return growth;
   }
   const uint64_t most = room->size_bytes;
@@ -38,13 +41,18 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
   }
   if (asked == 0) growth.obstacle = std::move(room->obstacle);
   const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
+  Fallback reason = Fallback::kGrowthObstructed;
   if (wanted > current) {
     is_little = wanted < current + kMinGrowth;
-    const absl::Status resized = host.Resize(
-        context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
+    const absl::Status resized =
+        host.Resize(context, *volume, *room, wanted,
+                    asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
     if (!resized.ok() && !is_little) return resized;
     if (!resized.ok()) growth.obstacle = std::string(resized.message());
-    ABSL_ASSIGN_OR_RETURN(const uint64_t now, host.GetSize(context, volume));
+    // The refusals that have a code of their own say what is wrong with the volume or the disk.
+    if (absl::IsInternal(resized)) reason = Fallback::kGrowthGivenUp;
+    ABSL_ASSIGN_OR_RETURN(*volume, host.Locate(context, volume->id));
+    const uint64_t now = volume->extents.front().length;
     growth.grew = now > current;
     if (resized.ok() && growth.obstacle.empty() && now + kMinGrowth <= wanted) {
       growth.obstacle = absl::StrCat("Windows grew it only to ", now, " of ", wanted,
@@ -52,7 +60,7 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
     }
   }
   if (!growth.obstacle.empty()) {
-    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, growth.obstacle));
+    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, reason, growth.obstacle));
   }
   return growth;
 }
@@ -60,17 +68,17 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
 }  // namespace
 
 absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
-                            const VolumeId& volume, uint64_t asked) {
-  ABSL_ASSIGN_OR_RETURN(const uint64_t current, host.GetSize(context, volume));
+                            host::VolumeView volume, uint64_t asked) {
+  ABSL_ASSIGN_OR_RETURN(const auto extent, host::ExtentOf(volume));
   Growth growth;
-  if (asked == 0 || asked > current) {
-    ABSL_ASSIGN_OR_RETURN(growth, GrowPartition(host, context, volume, current, asked));
+  if (asked == 0 || asked > extent.length) {
+    ABSL_ASSIGN_OR_RETURN(growth, GrowPartition(host, context, &volume, extent.length, asked));
   }
   const auto extended = host.ExtendFileSystem(context, volume, asked);
   growth.grew |= extended.value_or(false);
   if (!extended.ok()) {
     growth.obstacle = std::string(extended.status().message());
-    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, growth.obstacle));
+    ABSL_RETURN_IF_ERROR(RecordGivenUp(context, Fallback::kGrowthObstructed, growth.obstacle));
   }
   return growth;
 }

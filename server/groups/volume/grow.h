@@ -22,6 +22,6 @@ struct Growth {
 // Drivers request growth by less than 100 MiB at every mount, so its failure is not an error. With
 // `asked` 0, a file system that Windows cannot resize stays as it is.
 absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
-                            const VolumeId& volume, uint64_t asked);
+                            host::VolumeView volume, uint64_t asked);
 
 }  // namespace csi_proxy::volume

@@ -9,7 +9,6 @@
 #include "server/groups/node_services.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/mount_point.h"
-#include "server/host/windows_use.h"
 #include "server/names/win32_error.h"
 
 namespace csi_proxy::volume {
@@ -63,7 +62,7 @@ class VolumeService final : public Service {
       const CallContext& context, const IsVolumeFormattedRequest& request) override {
     ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
     ABSL_ASSIGN_OR_RETURN(const auto file_system, host().GetFileSystem(context, volume));
-    return IsVolumeFormattedResponse{.formatted = !file_system.empty()};
+    return IsVolumeFormattedResponse{.formatted = !file_system.name.empty()};
   }
 
   absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext& context,
@@ -71,13 +70,8 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
     ABSL_ASSIGN_OR_RETURN(const auto options,
                           groups::ReadFormat(request.file_system, request.allocation_unit_bytes));
-    const auto check = [&]() -> absl::Status {
-      ABSL_ASSIGN_OR_RETURN(const auto number, host().GetDiskNumber(context, volume));
-      ABSL_ASSIGN_OR_RETURN(const auto disk, deps_.host->disk().Describe(context, number));
-      return Prefixed("volume_id", host::CheckNotWindows(number, disk.is_boot, disk.is_system));
-    };
     ABSL_RETURN_IF_ERROR(
-        groups::LockAndFormat(deps_, context, volume, options, groups::Erase::kStatic, check));
+        groups::LockAndFormat(deps_, context, volume, options, groups::Erase::kStatic));
     return FormatVolumeResponse{};
   }
 
@@ -89,8 +83,9 @@ class VolumeService final : public Service {
           absl::StrCat("size_bytes: ", request.size_bytes, " is negative"));
     }
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
+    ABSL_ASSIGN_OR_RETURN(auto view, host().Locate(context, volume));
     ABSL_RETURN_IF_ERROR(
-        Grow(host(), context, volume, static_cast<uint64_t>(request.size_bytes)).status());
+        Grow(host(), context, std::move(view), static_cast<uint64_t>(request.size_bytes)).status());
     return ResizeVolumeResponse{};
   }
 

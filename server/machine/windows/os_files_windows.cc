@@ -187,7 +187,12 @@ class NtFile final : public File {
     const DWORD error = GetLastError();
     const absl::Status refused = win32::ToStatus(error, "FileDispositionInfoEx");
     if (!IsUnknown(error)) return refused;
-    RecordFallback(Fallback::kPlainDeletion, refused.message());
+    wchar_t system[MAX_PATH + 1] = L"";
+    const bool is_ntfs = GetVolumeInformationByHandleW(handle_.get(), nullptr, 0, nullptr, nullptr,
+                                                       nullptr, system, std::size(system)) &&
+                         std::wstring_view(system) == L"NTFS";
+    RecordFallback(is_ntfs ? Fallback::kPlainDeletion : Fallback::kPlainDeletionElsewhere,
+                   refused.message());
     return DeletePlainly(handle_.get());
   }
 

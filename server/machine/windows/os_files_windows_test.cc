@@ -183,9 +183,14 @@ TEST_F(FilesTest, DeletionsByTheOlderCallCountAsAFallback) {
   const bool is_known =
       SetFileInformationByHandle(other.get(), kNewer, &disposition, sizeof(disposition)) != 0;
   MakeFile("file");
-  const uint64_t before = FallbackCount(Fallback::kPlainDeletion);
+  // The tests may run on any file system.
+  const auto taken = [] {
+    return FallbackCount(Fallback::kPlainDeletion) +
+           FallbackCount(Fallback::kPlainDeletionElsewhere);
+  };
+  const uint64_t before = taken();
   EXPECT_EQ(DeleteEntry("file"), 0);
-  EXPECT_EQ(FallbackCount(Fallback::kPlainDeletion) - before, is_known ? 0u : 1u);
+  EXPECT_EQ(taken() - before, is_known ? 0u : 1u);
 }
 
 TEST_F(FilesTest, AFailedDeletionKeepsTheEntrysAttributes) {

@@ -45,8 +45,9 @@ class Win32Test : public testing::Test {
   // Makes a volume on the data disk, formatted if requested.
   std::string NewVolume(uint32_t disk_number, bool formatted = true) {
     EXPECT_THAT(host_->disk().SetOnline(context_, disk_number, true), IsOk());
-    EXPECT_THAT(host_->disk().InitializeGpt(context_, disk_number), IsOk());
-    EXPECT_THAT(host_->disk().CreateBasicPartition(context_, disk_number), IsOk());
+    const auto disk = *host_->disk().GetLayout(context_, disk_number);
+    EXPECT_THAT(host_->disk().InitializeGpt(context_, disk), IsOk());
+    EXPECT_THAT(host_->disk().CreateBasicPartition(context_, disk), IsOk());
     const auto volumes = host_->volume().ListVolumes(context_, disk_number, 0);
     EXPECT_THAT(volumes, IsOk());
     if (formatted) {

@@ -10,10 +10,18 @@ param(
   [switch]$Native
 )
 $ErrorActionPreference = "Stop"
+# Windows PowerShell quotes 'D:\my dir\' as "D:\my dir\", whose last \" a program reads as a quotation mark.
+$KubeDirectory = $KubeDirectory -replace '(?<=[^:\\])\\+$', ''
 
 function Invoke-Checked {
   & $args[0] @($args[1..($args.Length - 1)])
   if ($LASTEXITCODE -ne 0) { throw "$($args -join ' ') failed with exit code $LASTEXITCODE" }
+}
+
+# Returns true for a file, and no link, that SYSTEM or Administrators own and only they have access to.
+function Test-SafeFile([string]$Path) {
+  if (-not (Test-Path -PathType Leaf $Path) -or (Get-Item -Force $Path).LinkType) { return $false }
+  (Get-Acl $Path).Sddl -match '^O:(SY|BA)G:[^(]*D:PA?I?(\(A;;FA;;;(SY|BA)\)){2}$'
 }
 
 if ($Native) {
@@ -31,10 +39,13 @@ if ($Native) {
   foreach ($stream in "Stdout", "Stderr") {
     $log = Join-Path $KubeDirectory $(if ($stream -eq "Stdout") { "csi-proxy.log" } else { "csi-proxy.err.log" })
     # nssm writes the logs as SYSTEM, and users can add files to the folder. So the script replaces a
-    # file or link that a user may have made by a file that only administrators can read.
-    if (Test-Path $log) { Remove-Item -Force $log }
-    New-Item -ItemType File -Path $log | Out-Null
-    Invoke-Checked icacls.exe $log /inheritance:r /grant "*S-1-5-18:F" "*S-1-5-32-544:F" | Out-Null
+    # file or link that a user may have made by a file that only administrators can read. Such a file
+    # stays, because nssm has it open.
+    if (-not (Test-SafeFile $log)) {
+      if (Test-Path $log) { Remove-Item -Force $log }
+      New-Item -ItemType File -Path $log | Out-Null
+      Invoke-Checked icacls.exe $log /inheritance:r /grant "*S-1-5-18:F" "*S-1-5-32-544:F" | Out-Null
+    }
     $settings["App$stream"] = $log
   }
   foreach ($name in $settings.Keys) { Invoke-Checked $nssm set csi-proxy $name $settings[$name] }

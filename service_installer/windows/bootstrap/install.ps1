@@ -19,6 +19,8 @@ param(
   [switch]$NoRestart
 )
 $ErrorActionPreference = "Stop"
+# Windows PowerShell quotes 'D:\my dir\' as "D:\my dir\", whose last \" a program reads as a quotation mark.
+$Directory, $KubeletPath = $Directory, $KubeletPath -replace '(?<=[^:\\])\\+$', ''
 
 function Invoke-Checked {
   # Flattens lists among the arguments.

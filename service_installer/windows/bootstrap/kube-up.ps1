@@ -9,6 +9,8 @@ param(
   [string]$LogsDirectory = "C:\etc\kubernetes\logs"
 )
 $ErrorActionPreference = "Stop"
+# Windows PowerShell quotes 'D:\my dir\' as "D:\my dir\", whose last \" a program reads as a quotation mark.
+$NodeDirectory, $LogsDirectory = $NodeDirectory, $LogsDirectory -replace '(?<=[^:\\])\\+$', ''
 
 function Invoke-Checked {
   & $args[0] @($args[1..($args.Length - 1)]) | Out-Null

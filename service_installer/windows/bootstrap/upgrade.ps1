@@ -32,8 +32,10 @@ $present = [regex]::Match($found[0].PathName, $pattern).Groups[1].Value
 if ((Get-FileHash $present).Hash -eq (Get-FileHash $program).Hash) {
   "service $name runs this csi-proxy already"
 } else {
-  $more = if ($RepairFolders) { @("--repair-folders") } else { @() }
+  # `if` returns a list of one word as the word, which @more would take apart letter by letter.
+  $more = @(if ($RepairFolders) { "--repair-folders" })
   & $service upgrade --name $name --binary $program @more
   if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }
 }
 & $service status --name $name
+if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }

@@ -1,12 +1,35 @@
 # Part of node-check.ps1 and of integration/windows/run.ps1: runs programs and parts, and collects outcomes and facts.
-# Uses $ctl and $showDetails, and defines $parts and $facts.
+# Uses $ctl and $showDetails, and defines $parts, $facts, $gone and $watch.
 
-$parts = New-Object System.Collections.ArrayList
-$facts = New-Object System.Collections.ArrayList
+$parts, $facts = (New-Object System.Collections.ArrayList), (New-Object System.Collections.ArrayList)
+# Why no later part can run; empty as long as they can.
+$gone = ""
+# Is called with the name of each part that has ended; returns why the part FAILED whatever its body found, or nothing.
+$watch = { }
 # Set-Content -Encoding UTF8 of Windows PowerShell writes a byte-order mark, which readers of JSON refuse.
 $utf8 = New-Object System.Text.UTF8Encoding($false)
 
-function Write-Text([string]$Path, [string[]]$Lines) { [System.IO.File]::WriteAllText($Path, ($Lines -join "`n") + "`n", $utf8) }
+# Returns a path as .NET needs it. .NET takes a relative path from the folder of the process, not from PowerShell's.
+function Get-NetPath([string]$Path) { $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Path) }
+function Write-Text([string]$Path, [string[]]$Lines) { [System.IO.File]::WriteAllText((Get-NetPath $Path), ($Lines -join "`n") + "`n", $utf8) }
+
+# Returns the account. Throws unless Windows PowerShell runs the script as administrator.
+function Get-Administrator {
+  if ($PSVersionTable.PSEdition -ne "Desktop") { throw "run this with Windows PowerShell: powershell.exe -File $PSCommandPath" }
+  $identity = [System.Security.Principal.WindowsIdentity]::GetCurrent()
+  $role = [System.Security.Principal.WindowsBuiltInRole]::Administrator
+  if (-not (New-Object System.Security.Principal.WindowsPrincipal($identity)).IsInRole($role)) { throw "run this as administrator" }
+  $identity.Name
+}
+
+function Get-RegistryValue([string]$Key, [string]$Value) { (Get-Item -LiteralPath "HKLM:\$Key").GetValue($Value) }
+
+# Connects to a pipe. Returns the client.
+function Open-Pipe([string]$Server, [string]$Name, [int]$Milliseconds) {
+  $client = New-Object System.IO.Pipes.NamedPipeClientStream($Server, $Name, [System.IO.Pipes.PipeDirection]::InOut)
+  try { $client.Connect($Milliseconds) } catch { $client.Dispose(); throw }
+  $client
+}
 
 # --- Programs ---
 
@@ -20,25 +43,20 @@ function ConvertTo-Argument([string]$Text) {
 # console's code page, and all others UTF-8.
 function Start-Child([string]$Path, [string[]]$Arguments) {
   $info = New-Object System.Diagnostics.ProcessStartInfo
-  $info.FileName = $Path
+  $named = $Path -notmatch '[\\/]'
+  $info.FileName = if ($named) { $Path } else { Get-NetPath $Path }
   $info.Arguments = @($Arguments | ForEach-Object { ConvertTo-Argument $_ }) -join " "
   $info.UseShellExecute = $false
   $info.CreateNoWindow = $true
   $info.RedirectStandardOutput = $true
   $info.RedirectStandardError = $true
-  if ([System.IO.Path]::IsPathRooted($Path)) {
-    $info.StandardOutputEncoding = $utf8
-    $info.StandardErrorEncoding = $utf8
-  }
+  if (-not $named) { $info.StandardOutputEncoding = $utf8; $info.StandardErrorEncoding = $utf8 }
   $child = [System.Diagnostics.Process]::Start($info)
   [pscustomobject]@{ Process = $child; Out = $child.StandardOutput.ReadToEndAsync(); Err = $child.StandardError.ReadToEndAsync() }
 }
 
 function Wait-Child($Child, [int]$Seconds = 600) {
-  if (-not $Child.Process.WaitForExit($Seconds * 1000)) {
-    $Child.Process.Kill()
-    throw "$($Child.Process.StartInfo.FileName) did not end within $Seconds s"
-  }
+  if (-not $Child.Process.WaitForExit($Seconds * 1000)) { $Child.Process.Kill(); throw "$($Child.Process.StartInfo.FileName) did not end within $Seconds s" }
   $Child.Process.WaitForExit()
   [pscustomobject]@{ Code = $Child.Process.ExitCode; Out = $Child.Out.Result; Err = $Child.Err.Result }
 }
@@ -75,38 +93,52 @@ function Assert-Refused([string]$Code, [string[]]$Arguments) {
 # Ends a part with FAILED or SKIPPED. Everything else that is thrown ends it with ERROR, which says nothing about Windows: a
 # missing command, a bug in the script, an absent service.
 function Exit-Part([string]$Result, [string]$Detail) { throw [pscustomobject]@{ outcome = $Result; detail = $Detail } }
-
 function Assert-That([bool]$Condition, [string]$Otherwise) { if (-not $Condition) { Exit-Part "FAILED" $Otherwise } }
-
 function Skip-Part([string]$Reason) { Exit-Part "SKIPPED" $Reason }
 
-# Runs one part. The body returns the part's detail.
-function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
+function Get-ErrorText($Thrown) {
+  $place = $Thrown.InvocationInfo
+  "$($Thrown.Exception.Message) ($("$($place.ScriptName)" -replace '^.*[\\/]', '') line $($place.ScriptLineNumber))"
+}
+
+function Add-Part([string]$Name, [string]$Shows, [string]$Result, [string]$Detail, [int]$Milliseconds = 0, [int]$At = $parts.Count) {
+  $parts.Insert($At, [pscustomobject]@{ name = $Name; shows = $Shows; result = $Result; milliseconds = $Milliseconds; detail = $Detail })
+}
+
+# Runs one part, if the parts that it needs have passed. The body returns the part's detail.
+function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body, [string[]]$Needs = @()) {
   Write-Host -NoNewline "$Name ... "
   $start = Get-Date
   $result = "OK"
   try {
+    Assert-Passed $Needs
     $detail = (@(& $Body) | Out-String -Width 4096).Trim()
   } catch {
     $thrown = $_.TargetObject
     if ($null -ne $thrown -and $null -ne $thrown.PSObject.Properties["outcome"]) {
       $result = $thrown.outcome
       $detail = $thrown.detail
-    } else {
-      $result = "ERROR"
-      $detail = "$($_.Exception.Message) (line $($_.InvocationInfo.ScriptLineNumber))"
-    }
+    } else { $result = "ERROR"; $detail = Get-ErrorText $_ }
   }
+  try { $seen = & $watch $Name } catch { $seen = Get-ErrorText $_ }
+  if ($seen) { $detail = "$seen; the part itself ended with $result $detail"; $result = "FAILED" }
   if ($showDetails) { Write-Host "$result $detail" } else { Write-Host $result }
-  $milliseconds = [int]((Get-Date) - $start).TotalMilliseconds
-  [void]$parts.Add([pscustomobject]@{ name = $Name; shows = $Shows; result = $result; milliseconds = $milliseconds; detail = $detail })
+  Add-Part $Name $Shows $result $detail ([int]((Get-Date) - $start).TotalMilliseconds)
 }
 
-# Skips the part unless all of these parts have passed.
+# Adds what was thrown outside of the parts, as the first part.
+function Add-RunError($Thrown) { Add-Part "run" "nothing fails outside of the parts" "ERROR" (Get-ErrorText $Thrown) 0 0 }
+
+# Adds the parts of this list that did not run.
+function Add-Unreached([string[]]$Names) {
+  $ran = @($parts | ForEach-Object { $_.name })
+  foreach ($name in $Names) { if ($ran -notcontains $name) { Add-Part $name "" "NOT REACHED" "the script ended before this part" } }
+}
+
+# Skips the part unless all of these parts have passed, and if it needs any although the service has ended for good.
 function Assert-Passed([string[]]$Names) {
-  foreach ($name in $Names) {
-    if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" }
-  }
+  if ($gone -ne "" -and $Names.Count -gt 0) { Skip-Part $gone }
+  foreach ($name in $Names) { if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" } }
 }
 
 function Add-Fact([string]$Name, [scriptblock]$Body) {
@@ -116,9 +148,11 @@ function Add-Fact([string]$Name, [scriptblock]$Body) {
 
 function Get-Count([string]$Result) { @($parts | Where-Object { $_.result -eq $Result }).Count }
 
-# Returns 1 if a part FAILED; otherwise 3 if a part ended with ERROR or no part ran; otherwise 0.
+# Returns 3 if something was thrown outside of the parts; otherwise 1 if a part FAILED; otherwise 3 if a part ended with ERROR or did not
+# run; otherwise 0.
 function Get-OutcomeCode {
+  if (@($parts | Where-Object { $_.name -eq "run" }).Count -gt 0) { return 3 }
   if ((Get-Count "FAILED") -gt 0) { return 1 }
-  if ((Get-Count "ERROR") -gt 0 -or $parts.Count -eq 0) { return 3 }
+  if ((Get-Count "ERROR") -gt 0 -or (Get-Count "NOT REACHED") -gt 0 -or $parts.Count -eq 0) { return 3 }
   0
 }

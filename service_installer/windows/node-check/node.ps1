@@ -3,6 +3,9 @@
 $images = New-Object System.Collections.ArrayList
 $storage = "root/Microsoft/Windows/Storage"
 
+# Returns how many calls the parts make that look for rare faults.
+function Get-Rounds { 1000 }
+
 function Invoke-DiskPart([string[]]$Lines) {
   $file = Join-Path $work "diskpart.txt"
   Set-Content -Path $file -Value $Lines -Encoding Oem
@@ -15,9 +18,7 @@ function New-Image([string]$Name, [int]$Megabytes = 512, [int]$Sector = 512) {
   [void]$images.Add($path)
   if ($Sector -eq 512) {
     Invoke-DiskPart "create vdisk file=`"$path`" maximum=$Megabytes type=expandable"
-  } else {
-    New-VHD -Path $path -SizeBytes ($Megabytes * 1mb) -Dynamic -LogicalSectorSizeBytes $Sector -PhysicalSectorSizeBytes $Sector | Out-Null
-  }
+  } else { New-VHD -Path $path -SizeBytes ($Megabytes * 1mb) -Dynamic -LogicalSectorSizeBytes $Sector -PhysicalSectorSizeBytes $Sector | Out-Null }
   Mount-Image $path
 }
 
@@ -31,15 +32,18 @@ function Mount-Image([string]$Path) {
   throw "$Path does not appear as a disk"
 }
 
-function Dismount-Image([string]$Path) {
-  if ((Test-Path $Path) -and (Get-DiskImage -ImagePath $Path).Attached) { Dismount-DiskImage -ImagePath $Path | Out-Null }
-}
+function Dismount-Image([string]$Path) { if ((Test-Path $Path) -and (Get-DiskImage -ImagePath $Path).Attached) { Dismount-DiskImage -ImagePath $Path | Out-Null } }
+function Remove-Images { foreach ($path in $images) { Dismount-Image $path; Remove-Item -Path $path -Force -ErrorAction SilentlyContinue } }
+function Remove-Folders { Remove-Tree $base }
 
-function Remove-Images {
-  foreach ($path in $images) {
-    Dismount-Image $path
-    Remove-Item -Path $path -Force -ErrorAction SilentlyContinue
+# Returns the names of what the script has made and not removed.
+function Find-Left {
+  foreach ($path in @($base, $programs) + $images) { if (Test-Path $path) { $path } }
+  $queries = @{
+    "service $ownName" = { Get-Service -Name $ownName }; 'share csi-node-check$' = { Get-SmbShare -Name 'csi-node-check$' }
+    "user csi-node-check" = { Get-LocalUser -Name "csi-node-check" }; "target csi-node-check" = { Get-IscsiServerTarget -TargetName "csi-node-check" }
   }
+  foreach ($name in $queries.Keys) { try { if (& $queries[$name]) { $name } } catch { } }
 }
 
 # Returns the current MSFT_Disk of a number.
@@ -54,7 +58,6 @@ function Get-VolumeOf([int]$Number) {
 
 # Stages a disk at the directory $Name below $base. Invoke-Unstage undoes it.
 function Invoke-Stage([int]$Number, [string]$Name) { Get-Answer "storage", "stage-volume", "--disk.number=$Number", "--target-path=$base\$Name" }
-
 function Invoke-Unstage([string]$Name) { Get-Answer "storage", "unstage-volume", "--target-path=$base\$Name" }
 
 # Returns the findings of diagnose that have this kind.
@@ -64,9 +67,18 @@ function Find-Findings([string]$Kind) {
   @(($call.Out | ConvertFrom-Json).findings | Where-Object { $_.kind -eq $Kind })
 }
 
-# Removes a tree by .NET, because Remove-Item of PowerShell 5.1 may follow links and mount points.
+function Open-File([string]$Path) { [System.IO.File]::Open((Get-NetPath $Path), "Create", "ReadWrite", "None") }
+function Clear-Tree([string]$Path) { foreach ($entry in Get-ChildItem -Force -LiteralPath $Path) { Remove-Tree $entry.FullName } }
+
+# Removes a tree, entry by entry, and no target of a link or mount: Remove-Item of PowerShell 5.1 may follow them, and at a junction
+# Directory.Delete of the .NET Framework stops with an error (https://github.com/dotnet/runtime/issues/86249).
 function Remove-Tree([string]$Path) {
-  if (-not [System.IO.Directory]::Exists($Path)) { return }
-  $isLink = ([System.IO.File]::GetAttributes($Path) -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
-  [System.IO.Directory]::Delete($Path, -not $isLink)
+  $entry = Get-Item -Force -LiteralPath $Path -ErrorAction SilentlyContinue
+  if ($null -eq $entry) { return }
+  $isLink = ($entry.Attributes -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
+  if ($isLink) { Invoke-Program "mountvol.exe" $Path, "/D" | Out-Null }
+  if ($entry.PSIsContainer) {
+    if (-not $isLink) { Clear-Tree $Path }
+    [System.IO.Directory]::Delete((Get-NetPath $Path))
+  } else { if (-not $isLink) { $entry.Attributes = "Normal" }; [System.IO.File]::Delete((Get-NetPath $Path)) }
 }

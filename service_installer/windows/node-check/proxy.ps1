@@ -1,11 +1,12 @@
 # Part of node-check.ps1: finds, starts and ends the service under test. Uses the script's $programs, $work, $Directory,
-# $KubeletPath, $ctl, $proxy and $pipe, and defines $child, $installed, $begun and $metrics.
+# $KubeletPath, $ctl, $proxy and $pipe, and defines $child, $installed, $begun, $metrics, $watched and $ended.
 
 # What Start-Proxy did: $child runs in console mode, $installed is our own service, $begun an existing service that was stopped.
-$child = $null
-$installed = $false
-$begun = ""
-$metrics = ""
+$child, $installed, $begun, $metrics = $null, $false, "", ""
+# The id of the process under test; 0 before the part `answers`, and when the process has ended for good.
+$watched = 0
+# The parts during which a process under test ended.
+$ended = @()
 $ownName = "csi-proxy-node-check"
 
 # Returns the service's name; empty if none is installed.
@@ -15,13 +16,15 @@ function Find-ServiceName {
 }
 
 # Reads a service's value from the registry, whose texts do not depend on Windows' language.
-function Get-ServiceValue([string]$Name, [string]$Value) { (Get-Item -LiteralPath "HKLM:\SYSTEM\CurrentControlSet\Services\$Name").GetValue($Value) }
+function Get-ServiceValue([string]$Name, [string]$Value) { Get-RegistryValue "SYSTEM\CurrentControlSet\Services\$Name" $Value }
 
-# Returns the value of a flag in the service's command line, with one dash or two; empty if the flag is not set.
+# Returns the value of a flag in the service's command line, with one dash or two; empty if the flag is not set. Quotation marks may
+# enclose the flag or its value.
 function Get-ServiceFlag([string]$Name, [string]$Flag) {
-  if ((Get-ServiceValue $Name "ImagePath") -match "--?$Flag[= ]`"?([^`" ]+)") { $Matches[1] } else { "" }
+  if ((Get-ServiceValue $Name "ImagePath") -match "`"--?$Flag=([^`"]+)|--?$Flag[= ]`"([^`"]+)|--?$Flag[= ]([^`" ]+)") { "$($Matches[1])$($Matches[2])$($Matches[3])" } else { "" }
 }
 
+function Test-Pipe([string]$Name) { @([System.IO.Directory]::GetFiles("\\.\pipe\", $Name)).Count -gt 0 }
 function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
 
 # --- Which program it is ---
@@ -35,24 +38,25 @@ function Get-ProgramVersion([string]$Path) {
   ""
 }
 
+function Get-Processes { if ($null -ne $child) { Get-Process -Id $child.Process.Id -ErrorAction SilentlyContinue } else { Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue } }
+
 # Returns the process that serves the pipes now.
 function Get-ProxyProcess {
-  if ($null -ne $child) { return Get-Process -Id $child.Process.Id }
-  $running = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue)
+  $running = @(Get-Processes)
   if ($running.Count -ne 1) { Skip-Part "$($running.Count) processes csi-proxy.exe run" }
   $running[0]
 }
 
-# Throws if another csi-proxy is installed or serves the pipes. The script neither calls nor stops such a service.
-function Assert-NoGoRelease {
+# Returns which other csi-proxy is installed or serves the pipes; empty without one. The script neither calls nor stops that service.
+function Find-OtherRelease {
   $name = Find-ServiceName
   $found = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue | ForEach-Object { $_.Path })
-  if ($name -ne "") { $found += (Get-ServiceValue $name "ImagePath") -replace '^"?([^"]*?\.exe).*', '$1' }
-  $others = @($found | Where-Object { $_ -and (Get-ProgramVersion $_) -eq "" })
-  # A service may run a wrapper such as nssm, so also checks the pipes: our clients refuse those of the Go release.
-  $serving = @([System.IO.Directory]::GetFiles("\\.\pipe\", $pipe)).Count -gt 0
-  if ($others.Count -eq 0 -and (-not $serving -or (Test-Answering))) { return "neither installed nor answering" }
-  throw "another release of csi-proxy is installed or answers: service '$name', program $($others -join ', '). Stop it and run again"
+  # A service may run a wrapper such as nssm. Then only its process, or the pipe, shows which release it is.
+  if ($name -ne "" -and (Get-ServiceValue $name "ImagePath") -match '^"?([^"]*csi-proxy[^"\\/]*?\.exe)') { $found += $Matches[1] }
+  $others = @($found | Where-Object { $_ -and (Get-ProgramVersion $_) -eq "" } | Sort-Object -Unique)
+  # Our clients refuse the pipes of the Go release.
+  if ($others.Count -eq 0 -and ($found.Count -gt 0 -or -not (Test-Pipe $pipe) -or (Test-Answering))) { return "" }
+  "another release of csi-proxy is installed or answers: service '$name', program '$($others -join ', ')'"
 }
 
 # --- Starting and ending it ---
@@ -74,7 +78,7 @@ function Start-Proxy {
   if (Test-Answering) { return "a service answers already: $name" }
   if ($name -ne "") {
     Start-Service -Name $name
-    $script:begun = $name
+    if (-not $installed) { $script:begun = $name }
     if (-not (Test-Answering)) { throw "service $name runs but does not answer: see its log" }
     return "service $name was stopped and has been started"
   }
@@ -93,14 +97,31 @@ function Start-Proxy {
   throw "csi-proxy.exe does not answer"
 }
 
+# Returns what became of the process under test if it ended during the part; otherwise nothing. A service that fails is started again
+# 10 s later by Windows, and what the script itself started by this function, so that the later parts can run.
+function Watch-Proxy([string]$Part) {
+  if ($watched -eq 0 -or @(Get-Processes | ForEach-Object { $_.Id }) -contains $watched) { return }
+  $was, $script:watched = $watched, 0
+  $script:ended += $Part
+  $name = Find-ServiceName
+  $mine = $null -ne $child -or $installed
+  $log = if ($mine) { "$programs\logs\csi-proxy.log" } elseif ($name -ne "") { Get-ServiceFlag $name "log_file" } else { "" }
+  $tail = if ($log -ne "" -and (Test-Path $log)) { @(Get-Content $log -Tail 5 -Encoding UTF8) -join " | " } else { "it has no log" }
+  $script:child = $null
+  for ($i = 0; $i -lt 60 -and -not (Test-Answering); $i++) {
+    if ($i -eq 40 -and $mine) { try { Start-Proxy | Out-Null } catch { $tail += " | $($_.Exception.Message)" } }
+    Start-Sleep -Milliseconds 500
+  }
+  if (Test-Answering) { $script:watched = @(Get-Processes | ForEach-Object { $_.Id })[0] } else { $script:gone = "the service ended during the part $Part" }
+  "the service's process $was ended during this part, and $(if ($watched -ne 0) { "process $watched serves now" } else { "none serves now" }); the end of its log: $tail"
+}
+
 # Ends or uninstalls what Start-Proxy started or installed, copies the log to $work, and stops $begun again.
 function Restore-Services {
-  if ($null -ne $child -and -not $child.Process.HasExited) {
-    $child.Process.Kill()
-    $child.Process.WaitForExit()
-  }
+  $script:watched = 0
+  if ($null -ne $child -and -not $child.Process.HasExited) { $child.Process.Kill(); $child.Process.WaitForExit() }
   if ($installed) { Invoke-Checked (Join-Path $Directory "csi-proxy-service.exe") "uninstall", "--name=$ownName" | Out-Null }
-  if (Test-Path "$programs\logs") { Copy-Item "$programs\logs\*.log" $work }
+  if (Test-Path "$programs\logs\*.log") { Copy-Item "$programs\logs\*.log" $work }
   Remove-Tree $programs
   if ($begun -ne "") { Stop-Service -Name $begun -Force }
 }

@@ -1,0 +1,40 @@
+// The picture that a call has of the node's volumes. A call reads a volume once and passes the view
+// along; a step that changes the volume, or a wait, is followed by another look.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server/machine/layouts.h"
+#include "server/machine/os.h"
+#include "server/names/volume_id.h"
+
+namespace csi_proxy::host {
+
+// A drive letter or a folder at which a volume is mounted.
+struct MountPoint {
+  // `D:\`, `C:\a\b\`.
+  std::string path;
+  // True for a folder below a working directory: a driver has mounted the volume there.
+  bool is_drivers = false;
+  bool is_drive() const { return path.size() <= 3; }
+};
+
+struct VolumeView {
+  VolumeId id;
+  // The parts of disks on which the volume lies; at least one.
+  std::vector<machine::DiskExtent> extents;
+
+  // Set by VolumeHost::ReadMounts(): where the volume is mounted, and whether the mount manager
+  // names a folder for it, even one that no longer leads to it.
+  std::vector<MountPoint> mounts = {};
+  bool has_folder = false;
+  // Set by the caller from VolumeHost::GetFileSystem().
+  machine::FileSystem file_system = {};
+};
+
+// The volumes of a node by name, and where each lies; nowhere if Windows does not say.
+using NodeVolumes = std::map<std::string, std::vector<machine::DiskExtent>>;
+
+}  // namespace csi_proxy::host
