@@ -14,7 +14,7 @@ namespace csi_proxy::groups {
 // Returns the working directories themselves.
 std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots);
 
-// Prefixes a refusal (FAILED_PRECONDITION) with the name of the field; returns any other status
+// Returns a refusal (FAILED_PRECONDITION) with the field's name in front, or another status
 // unchanged.
 absl::Status AboutField(absl::string_view field, const absl::Status& status);
 

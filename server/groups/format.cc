@@ -18,20 +18,20 @@
 namespace csi_proxy::groups {
 namespace {
 
-// The file systems that volumes are formatted with, and their allocation units in bytes
+// The file systems for formats, and their allocation units in bytes
 // (learn.microsoft.com/windows-server/storage/file-server/ntfs-overview,
 // learn.microsoft.com/windows-server/storage/refs/refs-overview).
 struct FileSystem {
   const char* name;
   uint32_t min_unit;
   uint32_t max_unit;
-  // True if all powers of two in between are units as well.
+  // True if all powers of two in between are also units.
   bool all_between;
 };
 constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 4096, 65536, false}};
 
-// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw; a UTF-16 unit takes at
-// most 3 bytes of UTF-8.
+// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw; one UTF-16 unit needs
+// up to 3 bytes.
 constexpr int64_t kMaxLabelUnits = 32;
 constexpr size_t kMaxLabelBytes = 3 * kMaxLabelUnits;
 
@@ -44,8 +44,9 @@ bool IsKubelets(const host::MountPoint& point) {
   });
 }
 
-// Returns FAILED_PRECONDITION if a folder mounts the volume, because drivers format a volume before
-// they mount it. Ignores drive letters, because Windows assigns them to new volumes by itself.
+// Returns FAILED_PRECONDITION if the volume is mounted at a folder, because drivers format a volume
+// before they mount it. With Erase::kStatic, folders of drivers outside the kubelet's directories
+// do not count. Ignores drive letters, because Windows assigns them to new volumes.
 absl::Status CheckNotMounted(const Deps& deps, const host::VolumeView& volume, Erase erase) {
   for (const host::MountPoint& point : volume.mounts) {
     if (point.is_drive()) continue;
@@ -74,7 +75,7 @@ std::string NameDisk(const Deps& deps, const CallContext& context, uint32_t disk
                           : "");
 }
 
-// The error for data that must not be formatted. `found` names the disk and what was found.
+// Returns the error for data that must not be formatted. `found` names the disk and the data.
 absl::Status HoldsData(absl::string_view found) {
   return absl::FailedPreconditionError(
       absl::StrCat(found,
@@ -82,9 +83,8 @@ absl::Status HoldsData(absl::string_view found) {
                    "format or wipe it, ask the owner of the data, and take a snapshot first"));
 }
 
-// Likewise for a volume, whose file system may be damaged or not decrypted yet
-// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` says what is
-// wrong with the volume.
+// The same for a volume. Its file system may be damaged or not decrypted yet
+// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` is the fault.
 absl::Status HoldsData(const Deps& deps, const CallContext& context, const host::VolumeView& volume,
                        absl::string_view found) {
   return Appended(
@@ -169,7 +169,7 @@ absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId
   if (status.ok()) {
     log(": done after ", duration);
   } else if (absl::IsDeadlineExceeded(status) || absl::IsCancelled(status)) {
-    // The caller gave up, which does not stop Windows' format.
+    // The caller has left, but Windows' format goes on.
     log(": abandoned after ", duration, ", Windows may still be formatting: ", status.message());
   } else {
     log(": failed after ", duration, ": ", status.message());
@@ -183,7 +183,7 @@ absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const V
   ABSL_ASSIGN_OR_RETURN(const auto before, volumes.GetFileSystem(context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto lock, LockVolume(*deps.locks, context, volume));
   ABSL_RETURN_IF_ERROR(volumes.AwaitFormat(context, volume));
-  // The one look under the lock: another call may have changed the volume before.
+  // Reads the volume again under the lock, because another call may have changed it before.
   ABSL_ASSIGN_OR_RETURN(auto view, volumes.Locate(context, volume));
   const uint32_t number = view.extents.front().disk_number;
   ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));

@@ -20,14 +20,14 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
-// Returns FAILED_PRECONDITION, with what the data is and how to save it, for a volume that was
-// in use before (SignOfUse() of volume_host.h). REQUIRES: Windows recognises no file system on it;
-// the mounts of `volume` were read under its lock.
+// Returns FAILED_PRECONDITION for a volume that was in use before (SignOfUse() of volume_host.h).
+// The error names the data and the way to save it. REQUIRES: Windows recognises no file system on
+// the volume; the mounts of `volume` were read under its lock.
 absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context,
                             const host::VolumeView& volume);
 // Returns the error of CheckNeverUsed(), or FAILED_PRECONDITION with the same advice unless the
-// volume reads as zero at the places that `look` names. A freshly partitioned volume reads as zero,
-// so it is recognised after a crash without another mark.
+// volume reads as zero at the places of `look`. A freshly partitioned volume reads as zero, so a
+// call after a crash recognises it without another mark.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look);
 // Returns FAILED_PRECONDITION, with the same advice, unless the whole disk reads as zero at the
@@ -41,21 +41,22 @@ absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId
 
 // The volumes whose content a format may erase.
 enum class Erase {
-  // Only volumes without a file system or other data.
+  // Volumes without a file system or other data.
   kNothing,
-  // Volumes that no folder mounts.
+  // Volumes that are not mounted at a folder.
   kUnmounted,
-  // Also volumes mounted only at folders below a working directory that are not the kubelet's:
-  // sig-storage-local-static-provisioner erases a mounted volume with FormatVolume.
+  // Also volumes mounted only at folders below a working directory that are not the kubelet's,
+  // because sig-storage-local-static-provisioner erases a mounted volume with FormatVolume.
   kStatic,
 };
 
 // Formats a volume under its lock. FAILED_PRECONDITION for a volume of a disk of Windows and,
-// unless `erase` is kStatic, of a disk in use by the node (windows_use.h). Looks at the volume
-// under the lock, because drivers format a volume that an earlier call reported as unformatted:
-// returns OK if another call has formatted it as requested, FAILED_PRECONDITION if it has another
-// format or content that `erase` does not cover, or if it has lost a file system. Only the log
-// names the folder of a mount, because it may be another tenant's.
+// unless `erase` is kStatic, of a disk in use by the node (windows_use.h).
+//
+// Reads the volume again under the lock, because drivers format a volume that an earlier call
+// reported as unformatted. Returns OK if another call has formatted it as requested.
+// FAILED_PRECONDITION if it has another format, has content that `erase` does not cover, or has
+// lost a file system. Only the log names the folder of a mount, because it may be another tenant's.
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
                            const host::FormatOptions& options, Erase erase);
 

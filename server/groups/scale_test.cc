@@ -1,6 +1,6 @@
-// Counts the calls of Windows on a small and a large node: a look-up makes the same number on both,
-// a listing a fixed number per disk. WMI is asked a few times at most, because such a call takes
-// milliseconds.
+// Counts the calls to Windows on a small and a large node: a look-up must make the same number on
+// both, and a listing a fixed number per disk. WMI is queried only a few times, because such a
+// query takes milliseconds.
 #include <map>
 #include <string>
 
@@ -25,8 +25,8 @@ TEST(ScaleTest, LookUpsCostTheSameOnAnyNodeAndListingsAFixedNumberPerDisk) {
     EXPECT_LE(few->wmi_calls, rpc.most_wmi_calls) << rpc.name;
     wmi[rpc.name] = few->wmi_calls;
   }
-  // The life of a volume of aws-ebs, in the order of integration/drivers/orders: each call of WMI
-  // is two round trips, of which there are 111 with the Go release.
+  // The life of a volume of aws-ebs, in the order of integration/drivers/orders. Each WMI call
+  // needs two round trips; the Go release makes 111.
   const int64_t life = 2 * wmi["ListDiskIDs"] + wmi["PartitionDisk"] + wmi["FormatVolume"] +
                        wmi["MountVolume"] + 3 * wmi["Rescan"] + wmi["ResizeVolume of a full disk"] +
                        wmi["ResizeVolume to the maximum"];

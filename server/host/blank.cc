@@ -14,10 +14,9 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kHead = 2 * kMiB;
 constexpr uint64_t kTail = kMiB;
-// Bytes of one read; small, because a hundred calls may read at the same time.
+// The bytes of one read. Small, because a hundred calls may read simultaneously.
 constexpr uint64_t kPiece = kMiB / 8;
-// Between head and tail, kPlace bytes are read at each 1/kPlaces of the size. kPlace is a multiple
-// of every sector size.
+// Between head and tail, reads kPlace bytes, a multiple of every sector size, at each 1/kPlaces.
 constexpr uint64_t kPlaces = 256;
 constexpr uint64_t kPlace = kMiB / 64;
 
@@ -45,9 +44,8 @@ absl::StatusOr<bool> IsZero(machine::Os& os, const CallContext& context, uint32_
 
 constexpr char kLvm[] = "a volume of Linux' LVM2";
 constexpr char kMd[] = "a member of a Linux MD RAID";
-// The bytes by which a kind of data is recognised. The offsets and bytes are those of the named
-// files of github.com/util-linux/util-linux, libblkid/src/superblocks, unless another source is
-// named.
+// The bytes that identify a kind of data. Unless another source is named, the offsets and bytes are
+// from the named files of github.com/util-linux/util-linux, libblkid/src/superblocks.
 struct Magic {
   uint64_t offset;
   absl::string_view bytes;

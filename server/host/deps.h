@@ -23,7 +23,7 @@ struct Deps {
   UsedVolumes* used = nullptr;
   // The look-ups of all volumes of the node; see VolumesOn().
   SharedRun<absl::StatusOr<NodeVolumes>>* volumes = nullptr;
-  // Receives messages for the operator that fail no call. Must not be null.
+  // Receives messages for the operator about problems that do not fail a call. Must not be null.
   LineFunction warn;
 };
 

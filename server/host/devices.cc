@@ -12,7 +12,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// The space in bytes for an answer of fixed size; all are smaller.
+// The space for an answer of fixed size, in bytes. All such answers are smaller.
 constexpr size_t kSmallAnswer = 64;
 
 absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
@@ -28,8 +28,8 @@ absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
   return answer;
 }
 
-// Returns the name of the volume's device; with a backslash at the end it would name the root
-// directory (learn.microsoft.com/windows/win32/fileio/naming-a-volume).
+// Returns the name of the volume's device. With a trailing backslash the name would be the root
+// directory's (learn.microsoft.com/windows/win32/fileio/naming-a-volume).
 std::string Device(const std::string& volume) {
   return std::string(absl::StripSuffix(volume, "\\"));
 }
@@ -156,7 +156,7 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
 
 namespace {
 
-// A volume that is disappearing, or that does not lie on a disk (a CD), has no place.
+// A volume that is disappearing or not on a disk (a CD) has no place.
 absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context) {
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
   if (!names.ok()) return Prefixed("listing volumes", names.status());
@@ -172,8 +172,8 @@ bool LiesOn(const std::vector<machine::DiskExtent>& extents, uint32_t disk_numbe
   return std::ranges::count(extents, disk_number, &machine::DiskExtent::disk_number) > 0;
 }
 
-// Returns true if no volume has come or gone since `seen`, and if those of the disk, and those
-// without a place, are where they were.
+// Returns true if the set of volumes is the same as in `seen`, and if the volumes of the disk and
+// the volumes without a place have not moved.
 absl::StatusOr<bool> IsAsSeen(machine::Os& os, uint32_t disk_number, const NodeVolumes& seen) {
   if (seen.empty()) return false;
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
@@ -225,11 +225,11 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
 }
 
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
-  // A handle without access rights reaches the device, not its file system.
+  // A handle without access rights is for the device, not for its file system.
   const absl::StatusOr<machine::Bytes> answer =
       os.Control(Device(volume), machine::DeviceAccess::kRead, machine::control::kIsVolumeDirty, {},
                  kSmallAnswer);
-  // NTFS returns this error if even the mark cannot be read
+  // NTFS returns this error if even the dirty mark is unreadable
   // (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
   if (HasWin32Code(answer.status(), win32_error::kFileCorrupt)) return true;
   if (HasWin32Code(answer.status(), {win32_error::kInvalidFunction, win32_error::kNotSupported})) {
@@ -241,8 +241,8 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
 
 namespace {
 
-// Remembers a volume as used if the mount manager knows a folder that mounts it. A junction that a
-// pod makes to the volume is unknown to the mount manager (doubt 83 of doubts.md).
+// Remembers a volume as used if the mount manager knows a mount of it at a folder. The mount
+// manager does not know a junction that a pod makes to the volume (doubt 83 of doubts.md).
 void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) {
   const absl::StatusOr<VolumeId> id = VolumeId::Parse(volume);
   const absl::StatusOr<std::vector<std::string>> paths = os.ListMountPoints(volume);
@@ -255,7 +255,7 @@ void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) 
 
 absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume) {
   const std::string name = absl::StrCat("the cache of volume ", volume);
-  // Waits for a flush that its caller has left, because a hung one keeps its thread.
+  // Waits for an earlier flush without its caller, because a hung flush keeps its thread.
   ABSL_RETURN_IF_ERROR(deps.reads->Await(context, name, true));
   return deps.reads->Run(context, {name},
                          [os = deps.os, used = deps.used, volume](const CallContext&) {
@@ -271,7 +271,7 @@ absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t s
       .status();
 }
 
-// FSCTL_DISMOUNT_VOLUME needs no write access, which a protected volume may refuse
+// FSCTL_DISMOUNT_VOLUME does not need write access; a protected volume may refuse it
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
 absl::Status Dismount(machine::Os& os, const std::string& volume) {
   const auto dismount = [&](machine::DeviceAccess access) {
@@ -287,7 +287,7 @@ absl::Status Dismount(machine::Os& os, const std::string& volume) {
 
 absl::Status DeviceWatch::Wait(const CallContext& context) {
   const YieldSlot yielded(context);
-  // How often a wait checks whether its caller has gone away.
+  // The interval at which a wait checks whether its caller has left.
   constexpr absl::Duration kLook = absl::Milliseconds(50);
   pause_ = std::clamp(2 * pause_, first_, longest_);
   const SteadyTime until = std::min(SteadyTime::Now() + pause_, context.deadline());

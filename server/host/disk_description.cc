@@ -69,7 +69,7 @@ bool IsHexadecimal(absl::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
-// The GPT types of partitions that hold no user's volume: reserved, EFI system, recovery, LDM.
+// The GPT types of partitions without a user's volume: reserved, EFI system, recovery, LDM.
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr const char* kLdm[] = {"{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}",
                                 "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
@@ -78,7 +78,7 @@ constexpr const char* kNoData[] = {kReserved, "{c12a7328-f81f-11d2-ba4b-00a0c93e
 // PARTITION_LDM.
 constexpr uint16_t kMbrLdm = 0x42;
 
-// Returns the page 83 id in MSFT_Disk, for a disk that does not answer; "" if there is none.
+// Returns the page 83 id in MSFT_Disk, for a disk that does not answer; "" without one.
 std::string UniqueIdOf(const cim::Object& disk) {
   const std::string text = TextOf(disk, "UniqueId");
   switch (disk.GetUint32Or("UniqueIdFormat", 0).value_or(0)) {
@@ -131,7 +131,7 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   description.bus = std::move(location.bus);
   description.target = std::move(location.target);
   description.lun_id = std::move(location.lun_id);
-  // An impossible size must hide neither its disk nor the others.
+  // An impossible size must not hide its disk or other disks.
   description.size_bytes =
       std::max<int64_t>(static_cast<int64_t>(disk.GetUint64("Size").value_or(0)), 0);
   description.sector_bytes = disk.GetUint32("LogicalSectorSize").value_or(0);
@@ -163,7 +163,7 @@ void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* desc
 }
 
 void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description) {
-  // A SCSI disk may have an EUI-64 as well.
+  // A SCSI disk may also have an EUI-64.
   const bool is_nvme = description->bus_type == kBusTypes[kNvme];
   const auto ids = AskForDeviceIds(os, description->number, description->path);
   if (ids.ok()) {
@@ -187,7 +187,7 @@ void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* descripti
 }
 
 absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
-  // A partition without a GPT type lies on an MBR disk and counts as data.
+  // A partition without a GPT type is on an MBR disk and counts as data.
   ABSL_ASSIGN_OR_RETURN(const auto type, partition.GetStringOr("GptType", kBasicData));
   return std::none_of(std::begin(kNoData), std::end(kNoData),
                       [&](const char* other) { return absl::EqualsIgnoreCase(type, other); });

@@ -1,6 +1,6 @@
-// The picture that a call has of a disk: its MSFT_Disk
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk), what the disk itself answers,
-// and its partitions.
+// A call's picture of a disk: its MSFT_Disk
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk), the disk's own answers, and its
+// partitions.
 #pragma once
 
 #include <cstdint>
@@ -33,24 +33,24 @@ enum class PartitionKind {
 struct Partition {
   // Counted from 1.
   uint32_t partition_number = 0;
-  // False only for the types that are known to hold no volume.
+  // False only for types that are known to lack a volume.
   bool is_basic = false;
   PartitionKind kind = PartitionKind::kOther;
 };
 
-// What one look shows of a disk. Fields that Windows does not report are empty, 0 or false.
+// The facts about a disk at one time. Fields that Windows does not report are empty, 0 or false.
 struct DiskDescription : storage::DiskInfo {
   // The path of the disk's MSFT_Disk.
   std::string object;
-  // The serial number with the spaces around it, as ListDiskIDs returns it.
+  // The serial number with its surrounding spaces, as ListDiskIDs returns it.
   std::string padded_serial_number;
   // The size of a logical sector; 0 if unknown.
   uint32_t sector_bytes = 0;
   // `Healthy`, `Warning` or `Unhealthy`.
   std::string health;
-  // The reason if the disk was asked for its identifiers and did not answer; they are WMI's then.
+  // The reason if the disk was queried for its identifiers and did not answer. They are WMI's then.
   absl::Status status;
-  // Set by DiskHost::GetLayout() alone.
+  // Set only by DiskHost::GetLayout().
   std::vector<Partition> partitions;
 
   // Returns true if Windows runs on the disk or starts from it; see windows_use.h.
@@ -62,7 +62,7 @@ struct DiskDescription : storage::DiskInfo {
 // LUN. A part that is missing or not a number is empty: most NVMe disks have no LUN.
 disk::DiskLocation ParseLocation(absl::string_view text);
 
-// Reads all properties of an MSFT_Disk. Ignores one that is null, missing or of another type.
+// Reads all properties of an MSFT_Disk. Ignores null and missing properties and other types.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
 // Adds the LUN of a disk of Azure. Azure's NVMe disks all have the same Location without a LUN, so
@@ -72,12 +72,11 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 // `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* description);
 
-// Asks the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If it does not
-// answer, takes WMI's and sets `status`.
+// Queries the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If it does not
+// answer, uses WMI's values and sets `status`.
 void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description);
 
-// The types of basic data partitions as MSFT_Partition spells them: GPT, and MBR (NTFS and
-// similar).
+// The types of basic data partitions in MSFT_Partition's spelling: GPT, and MBR (NTFS and similar).
 inline constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 inline constexpr uint16_t kMbrIfs = 7;
 

@@ -153,7 +153,7 @@ TEST_F(DiskDescriptionTest, AMissingPropertyLeavesItsFieldEmpty) {
   }
 }
 
-// The LUN of a disk that is not Azure's has another meaning.
+// On disks that are not Azure's the LUN has another meaning.
 TEST_F(DiskDescriptionTest, OnlyAzuresNvmeDisksGetALunFromTheirAddress) {
   const std::unique_ptr<Machine> node = TestNode(
       "disk { number: 9 size_bytes: 1048576 bus_type: BUS_NVME location: 'Adapter 4' lun: 3 }");
@@ -166,7 +166,7 @@ TEST_F(DiskDescriptionTest, OnlyAzuresNvmeDisksGetALunFromTheirAddress) {
   EXPECT_EQ(host->disk().ListDisks(context_)->at(4).lun_id, "");
 }
 
-// Newer Windows may use values that the page does not list.
+// Newer Windows may use values that its page does not list.
 TEST_F(DiskDescriptionTest, AnUnknownEnumValueIsShownAsANumber) {
   std::set<OddSession::Property> given;
   const auto host = std::make_unique<Host>(

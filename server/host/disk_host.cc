@@ -23,10 +23,10 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr uint16_t kStyleGpt = 2;
-// How long ReadContents() waits for a disk, and for WMI.
+// The wait of ReadContents() for a disk, and for WMI.
 constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
 constexpr absl::Duration kPartitionPatience = absl::Seconds(1);
-// Keeps the log from filling on a node whose disks come and go.
+// Limits the log on a node where disks often arrive and leave.
 constexpr size_t kMaxWarnings = 100;
 
 // Returns the name of the change that brings a disk online for DetachedRuns.
@@ -39,8 +39,8 @@ absl::Status NotShown(absl::string_view what) {
       absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
 }
 
-// Returns UNAVAILABLE if the device of a disk has another number now or belongs to another node of
-// a failover cluster; OK if the device does not answer.
+// Returns UNAVAILABLE if the device of a disk now has another number or belongs to another node of
+// a failover cluster. Returns OK if the device does not answer.
 absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk) {
   const absl::Status local = CheckDevice(os, disk.number, disk.path);
   return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk.number), local)
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallConte
       context, [this, ask](const CallContext& run) -> absl::StatusOr<std::vector<DiskDescription>> {
         const auto found = wmi_.Query(run, Namespace::kStorage, cim::Query("MSFT_Disk"));
         if (!found.ok()) return Prefixed("listing disks", found.status());
-        // Every node has at least the disk that Windows runs on.
+        // Every node has at least Windows' own disk.
         if (found->empty()) return NotShown("WMI shows no disk");
         std::vector<DiskDescription> disks;
         for (const cim::Object& disk : *found) {
@@ -130,16 +130,16 @@ absl::StatusOr<DiskDescription> DiskHost::GetLayout(const CallContext& context,
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
   DiskDescription disk = DescribeDisk(disk_number, object);
   ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
-  // Callers write to the disk by what these two say.
+  // Callers rely on these two properties before they write to the disk.
   ABSL_RETURN_IF_ERROR(object.GetBoolean("IsOffline").status());
   ABSL_RETURN_IF_ERROR(object.GetUint32Or("PartitionStyle", 0).status());
   AddReadOnly(os_, &disk);
   const auto entries = GetDriveLayout(os_, disk_number);
-  // The disk itself says that it has no partition.
+  // The disk itself reports that it has no partition.
   const bool is_bare = entries.ok() && entries->empty();
   if (disk.partition_style == PartitionStyle::kRaw && is_bare) return disk;
   ABSL_ASSIGN_OR_RETURN(const auto partitions, ListMsftPartitions(wmi_, context, disk_number));
-  // A broken provider may report no partitions, and the caller would then add one.
+  // A broken provider may report that a disk lacks partitions, and then the caller would add one.
   if (partitions.empty() && entries.ok() && !is_bare) {
     return NotShown(
         absl::StrCat("WMI shows no partition of disk ", disk_number, ", which has partitions"));
@@ -227,14 +227,14 @@ absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_nu
 
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online, const DiskDescription* disk) {
-  // An Online that was left would undo this Offline. An Offline that was left does no harm.
+  // An Online call that its caller has left could undo this Offline. A left Offline does no harm.
   ABSL_RETURN_IF_ERROR(context.Check());
   ABSL_RETURN_IF_ERROR(deps_.changes->Await(
       context, online ? DiskName(disk_number) : ComingOnlineName(disk_number)));
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before, GetDiskAttributes(os_, disk_number));
   StateChange change{.changed = before.is_offline == online};
-  // A disk that was attached elsewhere comes read-only. The flag is cleared here, before its
-  // volumes can be mounted; if that fails, it is cleared again below.
+  // A disk that was attached elsewhere arrives read-only. Clears the flag here, before Windows can
+  // mount the disk's volumes. If that fails, clears it again below.
   const bool cleared =
       online && change.changed && before.is_read_only && ClearReadOnly(os_, disk_number).ok();
   if (change.changed) {
@@ -260,10 +260,10 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
 absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
                                    NodeVolumes* seen) {
   ABSL_RETURN_IF_ERROR(context.Check());
-  // Asks the device, because the provider's cache may be old.
+  // Queries the device, because the provider's cache may be old.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
   if (now.is_read_only == read_only) return absl::OkStatus();
-  // Clears the flag on the device, which works for an offline or raw disk too.
+  // Clears the flag on the device, because this also works for an offline or raw disk.
   if (!read_only) return ClearReadOnly(os_, disk_number);
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
   const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
@@ -276,10 +276,10 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
     }
     return absl::OkStatus();
   };
-  // Pending writes would fail once the disk is read-only.
+  // Flushes, because pending writes would fail on a read-only disk.
   const absl::Status flushed = for_each_volume([&](const std::string& volume) {
     const absl::Status status = Flush(deps_, context, volume);
-    // A write-protected volume holds no pending writes.
+    // A write-protected volume has no pending writes.
     return HasWin32Code(status, win32_error::kWriteProtect)
                ? absl::OkStatus()
                : Prefixed(absl::StrCat("flushing volume ", volume), status);
@@ -288,8 +288,8 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
   ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, object.path(), "SetAttributes",
                                      {{"IsReadOnly", Value::Boolean(true)}}));
   // A mounted file system would continue to write. Windows mounts it again, read-only
-  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume). Looks
-  // again, because a volume may have arrived before the flag was set.
+  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume). Lists the
+  // volumes again, because one may have arrived before the flag was set.
   return Prefixed(operation, for_each_volume([&](const std::string& volume) {
                     const absl::Status dismounted = Dismount(os_, volume);
                     // The volume has disappeared.
@@ -315,7 +315,7 @@ absl::StatusOr<size_t> DiskHost::CountPromisedVolumes(const CallContext& context
     return std::ranges::count_if(*partitions, &machine::PartitionEntry::holds_volume);
   }
   if (absl::IsNotFound(partitions.status())) return partitions.status();
-  // Returns 0 for a disk whose layout cannot be read.
+  // Returns 0 for a disk with an unreadable layout.
   RecordRefusal(Fallback::kLayoutNotRead, partitions.status(), {win32_error::kAccessDenied});
   return size_t{0};
 }
@@ -358,7 +358,7 @@ absl::StatusOr<cim::Object> DiskHost::FindDisk(const CallContext& context, uint3
                                                bool is_fresh) {
   ABSL_ASSIGN_OR_RETURN(auto disk, FindMsftDisk(wmi_, context, disk_number));
   if (disk.has_value()) return *std::move(disk);
-  // The provider may not show an existing disk yet, a snapshot's copy for example
+  // The provider may not show a new disk yet, for example a snapshot's copy
   // (github.com/kubernetes-csi/csi-proxy/issues/287).
   if (is_fresh) {
     return NotShown(absl::StrCat("disk ", disk_number, " exists, but WMI does not show it"));

@@ -19,8 +19,8 @@
 
 namespace csi_proxy::host {
 
-// What DiskHost::ListDisks() asks the disks themselves, beside WMI. Each is one to four calls of
-// Windows for a disk.
+// The queries of DiskHost::ListDisks() to the disks themselves, in addition to WMI. Each makes one
+// to four calls to Windows per disk.
 enum class AskDisks {
   kNothing,
   // The LUN that only Azure's disks report.
@@ -35,13 +35,12 @@ enum class AskDisks {
 struct StateChange {
   // True if the call changed the disk's state.
   bool changed = false;
-  // True if the disk was online and read-only at the same time: a file system may have been mounted
-  // read-only.
+  // True if the disk was online and read-only, so that a file system may be mounted read-only.
   bool was_online_read_only = false;
 };
 
-// Thread-safe. Every method returns NOT_FOUND for a disk number that no disk has, and INTERNAL
-// (operation, Windows error code and text) if Windows refuses.
+// Thread-safe. Every method returns NOT_FOUND for a missing disk number, and INTERNAL (operation,
+// Windows error code and text) if Windows refuses.
 class DiskHost {
  public:
   explicit DiskHost(const Deps& deps)
@@ -51,75 +50,75 @@ class DiskHost {
   absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context,
                                                          AskDisks ask = AskDisks::kAll);
 
-  // Describes one disk. Asks it at least for `is_read_only`.
+  // Describes one disk. Queries the disk itself at least for `is_read_only`.
   absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number,
                                            AskDisks ask = AskDisks::kNothing);
 
-  // Sets `content` of the online disks that hold content which Windows does not recognise: bytes
-  // without a partition table, or only partitions of another system. The text begins with `not
-  // known: ` for a disk that cannot be read, does not answer within a third of a second, or has no
-  // turn in the time of the call. A disk that hangs keeps a thread.
+  // Sets `content` of each online disk with content that Windows does not recognise: bytes without
+  // a partition table, or only partitions of another system. The text begins with `not known: ` if
+  // the disk cannot be read, does not answer within a third of a second, or has no turn in the time
+  // of the call. A disk that hangs keeps a thread.
   void ReadContents(const CallContext& context, std::vector<DiskDescription>* disks);
 
   absl::Status Rescan(const CallContext& context);
 
-  // Returns Describe() with `partitions`. UNAVAILABLE if the number, or the disk, is another's by
-  // now. The layout of an offline disk may be wrong.
+  // Returns Describe() with `partitions`. UNAVAILABLE if another disk has the number now, or
+  // another node the disk. The layout of an offline disk may be wrong.
   absl::StatusOr<DiskDescription> GetLayout(const CallContext& context, uint32_t disk_number);
 
   // Returns UNAVAILABLE if the device of `disk` has another number now; OK if it does not answer.
   absl::Status CheckStill(const DiskDescription& disk);
 
-  // Writes an empty GPT. REQUIRES: `disk`, of GetLayout() since the disk came online, is raw.
+  // Writes an empty GPT. REQUIRES: `disk`, raw, is from GetLayout() after it came online.
   absl::Status InitializeGpt(const CallContext& context, const DiskDescription& disk);
 
   // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
-  // if no space is free. REQUIRES: `disk` is of GetLayout() since the disk came online.
+  // if no space is free. REQUIRES: `disk` is from GetLayout() after the disk came online.
   absl::Status CreateBasicPartition(const CallContext& context, const DiskDescription& disk);
 
   // Mounts the volumes of the basic partitions, as Windows does unless automount is disabled
-  // (mountvol /N). Leaves mounted ones alone.
+  // (mountvol /N). Does not change mounted ones.
   absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number);
 
   // Returns the size in bytes.
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number);
 
-  // Returns "" if an online disk seems never written, else names the data at its beginning: see
-  // FindData() in devices.h.
+  // Returns "" if an online disk seems never written. Otherwise names the data at its beginning:
+  // see FindData() in devices.h.
   absl::StatusOr<std::string> FindData(const CallContext& context, uint32_t disk_number, Look look);
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
-  // Waits for the end of a SetOnline() of the disk, or of an EndSessions() that names it, that
-  // Windows has not finished. Until then the state of the disk is not to be relied on.
+  // Waits until Windows has finished each earlier SetOnline() of the disk, and each EndSessions()
+  // that names it. Before that the state of the disk may still change.
   absl::Status AwaitChanges(const CallContext& context, uint32_t disk_number);
 
-  // Brings a disk online and clears its read-only flag, or takes it offline. Waits
-  // before it brings the disk online, as AwaitChanges() does; before it takes the disk offline,
-  // waits only for an earlier Online. No change if it is in that state. Volumes may arrive later.
-  // FAILED_PRECONDITION if Windows refuses to take the disk offline (critical or in use), and for
-  // the disk that Windows boots from or runs on. `disk`, if not null, is the caller's picture of
-  // the disk under its lock, and saves a query.
+  // Brings a disk online and clears its read-only flag, or takes it offline. Does not change a disk
+  // that is in that state. Volumes may arrive later. FAILED_PRECONDITION if Windows refuses to take
+  // the disk offline (critical or in use), and for the disk that Windows boots from or runs on.
+  //
+  // Before it brings the disk online, waits as AwaitChanges() does. Before it takes the disk
+  // offline, waits only for an earlier Online. `disk`, if not null, is the caller's picture of the
+  // disk under its lock, and saves a query.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online, const DiskDescription* disk = nullptr);
 
   // Sets or clears the disk's persistent read-only flag; no change if the flag has that value.
-  // FAILED_PRECONDITION to set the flag of a disk that is offline, or that Windows boots from or
-  // runs on. `seen` is the caller's picture of the volumes; see VolumesOn().
+  // FAILED_PRECONDITION to set the flag of an offline disk, or of the disk that Windows boots from
+  // or runs on. `seen` is the caller's picture of the volumes; see VolumesOn().
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
                            NodeVolumes* seen = nullptr);
 
-  // Returns true if the disk itself says that it has one partition beside Microsoft's reserved one,
-  // and is not dynamic: it holds one volume at most. False if it does not answer in time.
+  // Returns true if the disk itself reports one partition besides Microsoft's reserved one, and is
+  // not dynamic, so that it has at most one volume. False if it does not answer.
   bool HasOnePartition(const CallContext& context, uint32_t disk_number);
 
-  // Counts the volumes that the disk will have once all have arrived: its basic data partitions
-  // that are not hidden. 0 if its layout cannot be read.
+  // Counts the volumes that will arrive on the disk: its basic data partitions that are not hidden.
+  // 0 if its layout cannot be read.
   absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context, uint32_t disk_number);
 
  private:
-  // Returns the number of an MSFT_Disk. A disk without a number, which no call can name, is logged
-  // once.
+  // Returns the number of an MSFT_Disk. Logs, once, a disk without a number: calls cannot name it.
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk);
   // Describes a disk from its MSFT_Disk and its own answers.
   DiskDescription Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask);

@@ -26,7 +26,7 @@ class DiskVolumeTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-// A disk that cannot be opened is known by the page 83 that WMI has read.
+// A disk that cannot be opened has the page 83 that WMI has read.
 TEST_F(DiskVolumeTest, AnUnopenableDiskIsIdentifiedByItsUniqueId) {
   node_ = TestNode(R"(
       disk { number: 5 size_bytes: 1048576 page83: "60022480a1b2c3d4e5f60718293a4b5c" }
@@ -146,8 +146,8 @@ class RememberingOs final : public OddOs {
 
 class MountPointsTest : public testing::Test {
  protected:
-  // Returns the volume's mount points that are drivers' if `of_drivers`, else the others. The mount
-  // manager also names the paths in `also`.
+  // Returns the volume's mount points of drivers if `of_drivers`, else its other mount points. The
+  // mount manager also names the paths in `also`.
   std::vector<std::string> Paths(bool of_drivers, std::vector<std::string> also,
                                  const PathRoots* roots) {
     const auto host = std::make_unique<Host>(

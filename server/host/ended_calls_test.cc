@@ -1,4 +1,4 @@
-// A call that has ended, because its caller is gone or its time is over, changes nothing more.
+// A call that has ended, because its caller has left or its time is over, makes no further change.
 #include <atomic>
 #include <memory>
 #include <string>

@@ -16,7 +16,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// The most attempts to make a directory that another program creates or removes.
+// The maximum of attempts to make a directory that another program creates or removes.
 constexpr int kAttempts = 16;
 
 // Resolves a path without holding its entries.
@@ -50,7 +50,7 @@ absl::Status MakeLink(machine::Os& os, const CallContext& context,
   if (!data.ok()) return data.status();
   const std::string text = link.path.ToString();
   const std::string operation = absl::StrCat("creating link ", text);
-  // Links at the roots are trusted (see ResolvePath()), so no caller may create one there.
+  // Calls trust links at the roots (see ResolvePath()), so no caller may create one there.
   if (link.roots != nullptr && !IsBelow(*link.roots, link.path)) {
     return absl::PermissionDeniedError(
         absl::StrCat("a link cannot replace ", text, ", a working directory"));
@@ -110,7 +110,7 @@ absl::Status FilesystemHost::Remove(const CallContext& context, const ConfinedPa
   ResolvedPath walked = *std::move(resolved);
   if (!walked.found()) {
     if (recursive) return absl::OkStatus();
-    // The Go release's text, by which democratic-csi recognises that nothing is left to remove.
+    // The Go release's text: by it democratic-csi recognises that the path does not exist.
     return absl::NotFoundError(absl::StrCat(MissingError(path.path).message(),
                                             ": The system cannot find the file specified."));
   }
@@ -194,7 +194,8 @@ absl::Status FilesystemHost::CreateLink(const CallContext& context, const Confin
                                         const ConfinedPath& link) {
   ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
                         ResolvePath(os_, context, source, {.follow_last = true}));
-  // Asks no server, like the Go release: a dead server would block a pod's link for minutes.
+  // Does not access a server, like the Go release, because a server that does not answer would
+  // block a pod's link for minutes.
   if (!walked.found() && !walked.server.has_value()) return MissingError(source.path);
   if (walked.found() && !walked.attributes.is_directory) {
     return absl::FailedPreconditionError(
@@ -220,8 +221,8 @@ absl::StatusOr<LinkInfo> FilesystemHost::ReadLink(const CallContext& context,
     return info;
   }
   const absl::StatusOr<ResolvedPath> end = LookAt(os_, context, path, true);
-  // Callers must not learn which paths exist outside the roots. A call that has ended has not
-  // found out whether the target exists.
+  // Callers must not learn which paths exist outside the roots. If the call has ended, it is
+  // unknown whether the target exists.
   if (absl::IsPermissionDenied(end.status())) return end.status();
   ABSL_RETURN_IF_ERROR(context.Check());
   // A link into a loop of links has no target.

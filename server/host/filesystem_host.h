@@ -1,5 +1,5 @@
-// The operations of a node on directories and links. A link at the end of a path is never followed;
-// links before the end are, within the path's roots.
+// The operations of a node on directories and links. Operations never follow a link at the end of a
+// path. They follow links before the end, but only within the path's roots.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct LinkInfo {
 // The file system that holds a path.
 struct PathStats {
   uint64_t total_bytes = 0;
-  // The bytes that may still be written; fewer than the free bytes if a quota applies.
+  // The bytes that can still be written: fewer than the free bytes if a quota applies.
   uint64_t available_bytes = 0;
   // One of the two is set: the volume, or the share as UncPath::Share() returns it.
   std::optional<VolumeId> volume;
@@ -44,31 +44,34 @@ struct PathStats {
 };
 
 // Thread-safe. Checks a path and acts on it in one step, so that a link swapped in cannot redirect
-// the action. PERMISSION_DENIED if a link leads out of the path's roots. Asks a server only for
+// the action. PERMISSION_DENIED if a link leads out of the path's roots. Accesses only servers of
 // mapped shares; entries on other shares count as absent.
 class FilesystemHost {
  public:
   explicit FilesystemHost(const Deps& deps) : deps_(deps), os_(*deps.os), smb_(deps) {}
 
-  // Returns true if an entry is at the path, even a dangling link; false if a directory on the way
-  // is missing.
+  // Returns true if an entry exists at the path, even a dangling link; false if a parent is
+  // missing.
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path);
 
   // Creates the directory and its missing parents; no change if it exists. ALREADY_EXISTS if a file
-  // or a dangling link is in the way.
+  // or a dangling link exists at the path or at a parent.
   absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path);
 
-  // Removes a file, a directory, or a link itself. With `recursive`, removes all entries below too,
-  // and links and mount points without following them; no change if nothing is there. Without it,
-  // FAILED_PRECONDITION if a directory is not empty and NOT_FOUND if nothing is there. A mount at
-  // the directory is removed with it, after a flush whose failure is only logged; the content of
-  // the volume, which may be gone, stays. If another program keeps the entry, a mount or a link
-  // ends nevertheless: the error says so, and an empty directory stays.
+  // Removes a file, a directory, or a link itself, but not the link's target.
+  //
+  // With `recursive`, also removes all entries below, without following links and mount points; no
+  // change if the path does not exist. Without it, FAILED_PRECONDITION if a directory is not empty
+  // and NOT_FOUND if the path does not exist.
+  //
+  // Ends a mount at the directory, after a flush; only logs a failure of the flush. The content of
+  // the volume stays, and the volume may be missing. If another program keeps the entry open, ends
+  // a mount or link nevertheless: an empty directory stays, and the error says so.
   absl::Status Remove(const CallContext& context, const ConfinedPath& path, bool recursive);
 
   // Removes a link or a mount like Remove(), if it leads to `target`, a LinkInfo::target. NOT_FOUND
-  // if nothing is at the path. FAILED_PRECONDITION if the entry is no link, if it leads elsewhere,
-  // or if a directory above it, below a root, is a link or a mount.
+  // if the path does not exist. FAILED_PRECONDITION if the entry is not a link, if it leads
+  // elsewhere, or if a directory above it, below a root, is a link or a mount.
   absl::Status RemoveLink(const CallContext& context, const ConfinedPath& path,
                           absl::string_view target);
 
@@ -76,9 +79,9 @@ class FilesystemHost {
   // FAILED_PRECONDITION if the path is not a directory. Refuses a link.
   absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path);
 
-  // Creates a directory link at `link` to `source`, whose links must stay within its roots.
-  // NOT_FOUND if `source` or the directory for the link is missing, ALREADY_EXISTS if an entry is
-  // at `link`.
+  // Creates a directory link at `link` to `source`. Links in `source` must stay within its roots.
+  // NOT_FOUND if `source` or the directory for the link is missing, ALREADY_EXISTS if `link`
+  // exists.
   absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                           const ConfinedPath& link);
 
@@ -86,14 +89,14 @@ class FilesystemHost {
   absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
                                  const ConfinedPath& link);
 
-  // Describes the entry at the path. NOT_FOUND if there is none.
+  // Describes the entry at the path. NOT_FOUND if the path does not exist.
   absl::StatusOr<LinkInfo> ReadLink(const CallContext& context, const ConfinedPath& path);
 
-  // Describes the entry like ReadLink(), but asks no server and leaves `target_exists` false.
+  // Describes the entry like ReadLink(), but accesses no server and leaves `target_exists` false.
   absl::StatusOr<LinkInfo> PeekLink(const CallContext& context, const ConfinedPath& path);
 
-  // Measures the file system that holds the path. Follows links, a mount point at the end, and a
-  // link to a share only at the end. NOT_FOUND if nothing is there or the share is not mapped,
+  // Measures the file system of the path. Follows links, a mount point at the end, and a link to a
+  // share only at the end. NOT_FOUND if the path does not exist or the share is not mapped,
   // FAILED_PRECONDITION if the volume has no file system. Blocks until a share's server answers.
   absl::StatusOr<PathStats> GetStats(const CallContext& context, const ConfinedPath& path);
 
@@ -105,15 +108,15 @@ class FilesystemHost {
   // Removes the entry at `path`, which `walked` has resolved. Ends a mount first.
   absl::Status RemoveEntry(const CallContext& context, const ConfinedPath& path,
                            ResolvedPath* walked);
-  // Ends the mount or the link at `path`, which cannot be opened for deletion. Returns `kept`, the
-  // reason, and what has ended.
+  // Ends the mount or the link at `path` if the entry cannot be opened for deletion. Returns
+  // `kept`, the reason, and what has ended.
   absl::Status RemoveHeld(const CallContext& context, const ConfinedPath& path,
                           const absl::Status& kept);
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path);
   // Returns true if a walk ended at a path on a server that is mapped and answers.
   absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked);
-  // Returns true if a global mapping covers a path on a server. Other servers are not asked,
-  // because a pod's link may name any, and SYSTEM would sign in there as the node
+  // Returns true if a global mapping covers a path on a server. Other servers are not accessed,
+  // because a pod's link may name any server, and SYSTEM would sign in there as the node
   // (learn.microsoft.com/entra/architecture/service-accounts-computer).
   absl::StatusOr<bool> IsMapped(const CallContext& context, const UncPath& server);
 

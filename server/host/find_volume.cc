@@ -15,7 +15,7 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// How long, and how often, WMI is asked for a volume that the mount manager has.
+// The time and the interval of queries to WMI for a volume that the mount manager has.
 constexpr absl::Duration kCachePatience = absl::Seconds(10);
 constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
 

@@ -17,7 +17,7 @@ namespace csi_proxy::host {
 
 absl::Status NoVolume(const VolumeId& volume);
 
-// Returns the error of an operation on a volume; NOT_FOUND if the volume is not there.
+// Returns the error of an operation on a volume; NOT_FOUND if the volume does not exist.
 absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
                          const absl::Status& status);
 
@@ -30,7 +30,7 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
                                        const CallContext& context, const VolumeId& volume);
 
 // Returns the HealthStatus: `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed`, or a
-// number that its page does not list; empty if Windows does not report it.
+// number that the page does not list; "" if Windows does not report it.
 std::string VolumeHealthName(const cim::Object& volume);
 
 }  // namespace csi_proxy::host

@@ -26,7 +26,7 @@ namespace csi_proxy::host {
 // live as long as this one. Thread-safe.
 class Host {
  public:
-  // `warn`, if set, receives messages for the operator that fail no call.
+  // `warn`, if set, receives messages for the operator about problems that do not fail a call.
   Host(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
        LineFunction warn = nullptr)
       : wmi_(std::move(wmi)),
@@ -51,13 +51,13 @@ class Host {
   SmbHost& smb() { return smb_; }
   IscsiHost& iscsi() { return iscsi_; }
   SystemHost& system() { return system_; }
-  // Logs a message for the operator that fails no call.
+  // Logs a message for the operator about a problem that does not fail a call.
   void Warn(const LogText& message) { deps_.warn(message); }
   // The runs that look at volumes for a listing. Their objects are volumes.
   DetachedRuns& looks() { return looks_; }
-  // Cancels all runs that calls have left, and logs no more. Returns false if a run goes on after
-  // `limit`, because Windows does not end it; the host must then stay. REQUIRES: no call is under
-  // way, and none follows.
+  // Cancels all runs that their calls have left, and stops logging. Returns false if a run is still
+  // under way after `limit`, because Windows does not end it; then the host must stay. REQUIRES: no
+  // call is under way, and none follows.
   bool EndRuns(absl::Duration limit) {
     is_ending_ = true;
     const SteadyTime until = SteadyTime::Now() + limit;

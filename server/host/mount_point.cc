@@ -29,8 +29,8 @@ namespace {
 using machine::Access;
 using machine::File;
 
-// Calls `call`, which opens the entry that `*held` keeps open. After a sharing violation closes
-// `*held`, which is null afterwards, and retries.
+// Calls `call`. It opens the entry that `*held` keeps open. After a sharing violation closes
+// `*held`, sets it to null and retries.
 template <typename Call>
 absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held, Call call) {
   absl::Status status = call();
@@ -41,8 +41,8 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
 }
 
 // Makes `name` in `directory` a plain directory if it is the mount point of `volume` or, if
-// `volume` is empty, a link. No change if `name` mounts another volume. Needs no right to delete
-// the entry
+// `volume` is empty, a link. No change if `name` is the mount point of another volume. Does not
+// need the right to delete the entry
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/0b7952d6-9588-4c9c-bbb7-4875014a0fac).
 absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
                        const std::optional<VolumeId>& volume) {
@@ -80,8 +80,8 @@ absl::Status DeleteHeldMountPoint(const Deps& deps, const CallContext& context,
   return deleted;
 }
 
-// Ends the mount at `path`, which is `name` in `directory`; with `or_link`, also a directory link.
-// An empty directory stays. Returns false if there is neither.
+// Ends the mount at `path`, the entry `name` in `directory`; with `or_link`, also ends a directory
+// link. An empty directory stays. Returns false if the entry is neither.
 absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context, File& directory,
                                     const std::string& name, const std::string& path,
                                     bool or_link) {
@@ -134,7 +134,7 @@ CallContext TeardownStep(const CallContext& context) {
 
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
   const absl::Status asked = os.GetFileSystem(volume.ToString()).status();
-  // The errors of a device that has just been removed.
+  // The errors of a device that was just removed.
   constexpr uint32_t kGoing[] = {win32_error::kNotReady, win32_error::kDeviceNotExist,
                                  win32_error::kNoSuchDevice, win32_error::kDeviceNotConnected};
   return IsFileNotFound(asked) ||
@@ -233,8 +233,8 @@ absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, cons
   const absl::Status deleted =
       DeleteHeldMountPoint(deps, context, volume, at->Path(), &at->held.back());
   if (at->held.back() == nullptr) at->held.pop_back();
-  // The directory still leads to the volume if the call failed, for example because the mount
-  // manager has forgotten a volume that is gone.
+  // After a failed call the directory may still lead to the volume, for example because the mount
+  // manager has forgotten a missing volume.
   if (deleted.ok()) return deleted;
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
   const absl::Status made_plain = MakePlain(context, at->at(), at->names.back(), volume);
@@ -244,7 +244,7 @@ absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, cons
 absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context, File& directory,
                                     const std::string& name, const std::string& path,
                                     std::unique_ptr<File>* file) {
-  // Other opens do not share deletion, so this handle would make the call fail.
+  // Other opens forbid deletion in their sharing mode, so this handle would make the call fail.
   file->reset();
   // If the mount cannot be ended, the deletion of the entry ends it.
   const bool ended = EndMountOrLink(deps, context, directory, name, path, false).value_or(false);

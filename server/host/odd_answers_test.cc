@@ -1,4 +1,5 @@
-// An answer that breaks the machine's own rules makes an operation fail and never ends the process.
+// An answer that breaks the machine's own rules may fail an operation, but must not end the
+// process.
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,9 +68,9 @@ TEST(OddAnswersTest, NoPropertyValueOfWmiCrashesTheProcess) {
     EXPECT_THAT(run(operation, {}, {}, &given), IsOk()) << operation.name;
     const std::set<OddSession::Property> properties = given;
     for (const OddSession::Property& property : properties) {
-      // An unreadable property fails the operation exactly if the operation needs the property. The
-      // error names the property, unless the operation then treats the disk as Windows' own, or has
-      // no time left.
+      // An unreadable property makes the operation fail only if the operation needs the property.
+      // The error names the property, unless the disk then counts as Windows' own, or no time is
+      // left.
       const absl::Status status = run(operation, property, unreadable, &given);
       const std::string name = absl::StrCat(property.first, ".", property.second);
       const bool is_over = absl::IsDeadlineExceeded(status);
@@ -174,7 +175,7 @@ TEST(OddAnswersTest, LinksToDevicesAreNotFollowed) {
   }
 }
 
-// A relative target counts from the directory of the link, or from the root of its drive
+// A relative target is relative to the directory of the link, or to the root of its drive
 // (learn.microsoft.com/windows/win32/fileio/symbolic-link-effects-on-file-systems-functions).
 TEST(OddAnswersTest, RelativeLinksAreResolvedFromTheirDirectory) {
   const NodeState prepared = PreparedNode();
@@ -259,7 +260,7 @@ TEST(OddAnswersTest, ImpossibleAnswersAreErrors) {
 }
 
 // learn.microsoft.com/windows-hardware/drivers/storage/msft-disk, UniqueIdFormat: formats made from
-// page 83, and others.
+// page 83, and other formats.
 TEST(OddAnswersTest, AUniqueIdIsReadAccordingToItsFormat) {
   const std::pair<uint32_t, const char*> formats[] = {
       {0, ""}, {1, "Ab 12"}, {2, "ab 12"}, {3, "ab 12"}, {4, ""}, {5, ""}, {8, "Ab 12"}, {9, ""}};

@@ -49,7 +49,7 @@ inline constexpr char kMoreOfTheNode[] = R"(
 inline constexpr char kMapped[] = R"(\\srv\mapped)";
 inline const IscsiPortal kPortal = {"10.0.0.5", 3260};
 inline const VolumeId kVolume = TestVolume(2);
-// A volume that no folder mounts.
+// A volume that is not mounted at a folder.
 inline const VolumeId kFreeVolume = TestVolume(8);
 
 struct Operation {
@@ -57,7 +57,7 @@ struct Operation {
   std::function<absl::Status(Host&, const CallContext&)> run;
 };
 
-// Returns a step on a disk that is looked at first.
+// Returns a step on a disk after a read of its layout.
 inline auto OnLayout(uint32_t number,
                      absl::Status (DiskHost::*step)(const CallContext&, const DiskDescription&)) {
   return [=](Host& host, const CallContext& context) -> absl::Status {

@@ -27,7 +27,7 @@ constexpr uint64_t kGptCopy = 33 * 4096;
 // sectors have 512 bytes
 // (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
 constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kBytesPerMiB;
-// The least unused space that is reported, and the least by which a file system must be smaller
+// The minimum of unused space in a report, and the minimum by which a file system must be smaller
 // than its partition to be extended: more than a cluster and the copy of the boot sector.
 constexpr uint64_t kGap = 100 * kBytesPerMiB;
 
@@ -62,9 +62,9 @@ absl::StatusOr<uint64_t> WindowsOwnMaximum(StorageNamespace& storage, const Call
 
 }  // namespace
 
-// Computes the room from the partitions. Does not call MSFT_Partition.GetSupportedSize, which also
-// measures how far the volume could shrink and fails if the service that optimises drives is
-// disabled or busy (kubernetes-sigs/aws-ebs-csi-driver issue 2877).
+// Computes the room from the partitions. Does not call MSFT_Partition.GetSupportedSize, because
+// that also measures how far the volume could shrink, and fails if the service that optimises
+// drives is disabled or busy (kubernetes-sigs/aws-ebs-csi-driver issue 2877).
 absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
                                                      const VolumeView& volume) {
   ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(volume));
@@ -113,7 +113,7 @@ absl::Status VolumeHost::Resize(const CallContext& context, const VolumeView& vo
     RecordFallback(Fallback::kResizeRepeated);
     result = resize(size_bytes);
   }
-  // Windows may reserve more than was computed.
+  // Windows may reserve more space than was computed.
   if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
     RecordFallback(Fallback::kWindowsOwnMaximum);
     const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(storage_, context, room.object);
@@ -121,8 +121,8 @@ absl::Status VolumeHost::Resize(const CallContext& context, const VolumeView& vo
     if (most.ok() && *most < size_bytes) result = resize(*most);
   }
   if (!result.ok()) return Prefixed(operation, result.status());
-  // Windows cannot resize this file system (FAT32 of old drivers), so it is as large as possible
-  // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize).
+  // Windows cannot resize this file system (FAT32 of old drivers), so the volume cannot become
+  // larger (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize).
   if (result->return_value == cim::kUnknownFileSystem && how == ResizeTo::kAtMost) {
     return absl::OkStatus();
   }

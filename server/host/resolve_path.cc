@@ -28,7 +28,7 @@ bool IsAbsent(const absl::Status& status) {
                                win32_error::kDeletePending, win32_error::kUnrecognizedVolume});
 }
 
-// One walk along a path. Links above the roots are walked by nested Walkers that share the steps.
+// One walk along a path. Nested Walkers walk links above the roots and share the steps.
 class Walker {
  public:
   Walker(machine::Os& os, const CallContext& context, const PathRoots* roots,
@@ -74,9 +74,10 @@ class Walker {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
   }
 
-  // Opens the entry behind the next component, and sets `*steps` to the number of components
-  // opened. A snapshot first tries to open all at once, which usually succeeds, because only the
-  // last may be a link. Go's os.Root plans the same (github.com/golang/go/issues/73080).
+  // Opens the entry of the next component, and sets `*steps` to the number of components opened. A
+  // snapshot first tries to open the whole path with one system call. This usually succeeds,
+  // because only the last component may be a link. Go's os.Root plans the same
+  // (github.com/golang/go/issues/73080).
   absl::StatusOr<std::unique_ptr<machine::File>> OpenNext(size_t* steps) {
     const bool is_snapshot = options_.access == machine::Access::kPeek;
     if (is_snapshot && at_.is_root() && pending_.size() > 1) {
@@ -84,7 +85,8 @@ class Walker {
       auto end = TwiceIfInvalid([&] { return at_.at().OpenBelow(names, options_.access); });
       *steps = pending_.size();
       if (end.ok() || IsFileNotFound(end.status())) return end;
-      // A link is on the way, or a component that only a walk can name or wait for.
+      // Falls back to a walk: the path contains a link, a component that the error must name, or
+      // one that another program holds.
     }
     *steps = 1;
     return Open(pending_.back(),
@@ -130,16 +132,16 @@ class Walker {
     return EnterRoot(current_->ToString());
   }
 
-  // Returns the words for an entry in an error: its kind and its path. Behind a link the entry may
-  // be another tenant's. Then the words name the link of the caller's path instead.
+  // Returns the words for an entry in an error: its kind and its path. An entry behind a link may
+  // be another tenant's, so the words then name the link of the caller's path instead.
   std::string NameOf(const std::string& entry, absl::string_view kind) const {
     return first_link_.has_value()
                ? absl::StrCat("an entry behind the link ", first_link_->ToString())
                : absl::StrCat(kind, entry);
   }
 
-  // Returns `error` with the name of its entry. The text of an error behind a link may have a path,
-  // so only Windows' code stays of it.
+  // Returns `error` with the name of its entry. An error's text may contain a path, so behind a
+  // link only Windows' code is kept.
   absl::Status FailedAt(const std::string& entry, const absl::Status& error) const {
     const std::string name = NameOf(entry, "");
     const auto code = Win32CodeOf(error);
@@ -199,7 +201,7 @@ class Walker {
       return absl::FailedPreconditionError(
           absl::StrCat(leads(), ", which is not a path of a ", kind));
     };
-    // A server's path, but not a device or volume path, which begins alike.
+    // A server's path. Device and volume paths have the same beginning, but are not servers'.
     if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
       if (confined && !pending_.empty()) return leads_out();
       absl::StatusOr<UncPath> server = UncPath::Parse("link target", link.target);
@@ -235,7 +237,7 @@ class Walker {
     return path;
   }
 
-  // Follows an administrator's link; the path keeps the link's name.
+  // Follows an administrator's link. The path keeps the link's name.
   absl::Status FollowAbove(const WindowsPath& target) {
     ResolveOptions options = options_;
     options.follow_last = true;
@@ -250,12 +252,12 @@ class Walker {
     return absl::OkStatus();
   }
 
-  // Appends the pending components, which the server resolves.
+  // Appends the pending components, because the server resolves them.
   void AppendPendingToServer() {
     for (; !pending_.empty(); pending_.pop_back()) at_.server->Append(pending_.back());
   }
 
-  // Returns the volume that holds a path's last entry; nothing if the path leads nowhere.
+  // Returns the volume of a path's last entry, or nullopt if the path leads nowhere.
   std::optional<VolumeId> HoldingVolume(const WindowsPath& path) {
     int steps = 0;
     const absl::StatusOr<ResolvedPath> walked =

@@ -1,7 +1,7 @@
-// Resolves a path on a real node without a race: each component is opened in the directory that
-// holds it, without following links, and stays open, so that no entry can be replaced before the
-// caller uses the handle at the end. This code, never Windows, reads and follows reparse points. A
-// read-only call opens a path without links at once.
+// Resolves a path on a real node without a race. Each component is opened in its own directory,
+// without following links, and stays open, so that no entry can be replaced before the caller uses
+// the handle at the end. This code, never Windows, reads and follows reparse points. A read-only
+// call first opens the whole path with one system call, and walks it only if that fails.
 #pragma once
 
 #include <memory>
@@ -21,13 +21,13 @@ namespace csi_proxy::host {
 struct ResolveOptions {
   // Follows the last component if it is a link. Never enters a volume mounted there.
   bool follow_last = false;
-  // The most links and mount points on the way; Windows gives up after 63.
+  // The limit of links and mount points in a path; Windows gives up after 63.
   int max_steps = 63;
   // Fails with FAILED_PRECONDITION if a component below a root, except the last, is a link or a
   // mount point.
   bool refuse_links = false;
-  // The access to the last component. kPeek returns a snapshot: entries on the way may change and
-  // are not all held, and for a path that ends early only this fact is reported.
+  // The access to the last component. kPeek returns a snapshot: entries of the path may change and
+  // are not all held. If the path ends early, only this fact is reported.
   machine::Access access = machine::Access::kRead;
   // Retries entries that other programs hold: see patient_open.h.
   bool is_patient = true;
@@ -35,21 +35,21 @@ struct ResolveOptions {
 
 // The entry at the end of a path, or the last one that exists.
 struct ResolvedPath {
-  // Every directory on the way, open; at() returns the last. kPeek leaves some out.
+  // Every directory of the path, open; at() returns the last. kPeek omits some.
   std::vector<std::unique_ptr<machine::File>> held;
   // The attributes of the last entry held.
   machine::FileAttributes attributes;
   // Set when the last entry held is a link or mount point that was not followed.
   std::optional<machine::ReparsePoint> link;
-  // The root above at(): `C:\` or `\\?\Volume{guid}\`; empty if nothing is there.
+  // The root above at(): `C:\` or `\\?\Volume{guid}\`; empty if the path does not exist.
   std::string root;
-  // The components from `root` to at(); none is a link or mount point.
+  // The components from `root` to at(), without links and mount points.
   std::vector<std::string> names;
   // The components below at() that do not exist.
   std::vector<std::string> missing;
-  // True if the first missing component comes from a link's target: the link leads nowhere.
+  // True if the first missing component is from a link's target: the link is dangling.
   bool dangling = false;
-  // The path on a server at which the last link ends. Nothing is held then.
+  // The target of the last link, if it is on a server. Then no entry is held.
   std::optional<UncPath> server;
 
   bool found() const { return !held.empty() && missing.empty(); }
@@ -57,24 +57,23 @@ struct ResolvedPath {
   bool is_root() const { return names.empty(); }
   // Returns true for a directory that can be entered: not a link.
   bool is_directory() const { return attributes.is_directory && !link.has_value(); }
-  // Returns `root` and `names` as a path. It names at() only while that is held.
+  // Returns `root` and `names` as a path. The path names at() only while at() is held.
   std::string Path() const;
 };
 
 // Follows `path`. A link at or above a root is the administrator's: it may lead anywhere, and the
-// root stays a root. A link below a root must lead into the roots, and only the last component may
-// lead to a server. A volume mounted below a root belongs to the tree unless it holds a root
-// itself. Otherwise PERMISSION_DENIED, naming the link. FAILED_PRECONDITION if there are too many
-// links. An error names the path and its first link, but nothing behind that link, which may be
-// another tenant's.
+// root stays a root. A link below a root must lead into the roots; only the last component may lead
+// to a server. A volume mounted below a root belongs to the tree unless it contains a root itself.
+// Otherwise PERMISSION_DENIED, naming the link. FAILED_PRECONDITION if the path has too many links.
+// An error names the path and its first link, but not another tenant's paths behind that link.
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path,
                                          const ResolveOptions& options = {});
 
-// Returns the volume on which a walk ended.
+// Returns the volume at the end of a walk.
 absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked);
 
-// Returns true if `path` lies strictly below a root, where callers may put links and mount points.
+// Returns true if `path` is strictly below a root. There callers may put links and mount points.
 bool IsBelow(const PathRoots& roots, const WindowsPath& path);
 
 // Returns NOT_FOUND, naming the missing entry.

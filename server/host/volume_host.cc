@@ -198,7 +198,7 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   if (options.allocation_unit_bytes != 0) {
     arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
   }
-  // A repeated Format may begin long after the caller has gone.
+  // A repeated Format may begin long after the caller has left.
   ABSL_ASSIGN_OR_RETURN(const std::string before, UseOf(os_, volume));
   const auto check = [&os = os_, volume, before]() -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));
@@ -305,8 +305,8 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
       return absl::AlreadyExistsError(
           absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
     }
-    // A replaced disk left its mount behind. Nothing else would remove the mount, and the driver
-    // would take the folder for the new disk's.
+    // A removed disk has left its mount. Only this call removes it; otherwise the driver would
+    // mistake the folder for the new disk's.
     const absl::Status ended = DeleteMountPoint(deps_, context, mounted, &walked);
     if (!ended.ok()) return Prefixed(absl::StrCat("ending the stale mount at ", path), ended);
     ABSL_ASSIGN_OR_RETURN(walked, ResolvePath(os_, context, target));
@@ -398,14 +398,13 @@ absl::Status VolumeHost::Flush(const CallContext& context, const VolumeId& volum
   const absl::Status flushed = host::Flush(deps_, context, volume.ToString());
   ABSL_RETURN_IF_ERROR(
       Prefixed(absl::StrCat("flushing volume ", volume.ToString()), context.Check()));
-  // A write-protected volume holds no pending writes.
+  // A write-protected volume has no pending writes.
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
   return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);
 }
 
-// A file system checks when it is mounted whether it can write. Windows mounts it at the first
-// access after a dismount
-// (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
+// A file system checks at its mount whether it can write. After a dismount Windows mounts it at the
+// first access (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
 absl::Status VolumeHost::MakeWritable(const CallContext& context,
                                       const std::vector<VolumeView>& volumes) {
   for (const VolumeView& volume : volumes) {

@@ -31,11 +31,11 @@ enum class ResizeTo { kExactly, kAtMost };
 
 // How far a partition can grow.
 struct GrowthRoom {
-  // The largest size that the partition may have, in bytes; not below its present size.
+  // The largest possible size of the partition, in bytes; not below its present size.
   uint64_t size_bytes = 0;
-  // The reason why the partition cannot reach the end of the disk, in words; empty if it can.
+  // Why the partition cannot reach the end of the disk, in words; empty if it can.
   std::string obstacle;
-  // The path of the MSFT_Partition; empty if WMI shows none at the volume's place.
+  // The path of the MSFT_Partition; empty if WMI does not show one at the volume's place.
   std::string object;
 };
 
@@ -43,7 +43,7 @@ struct FormatOptions {
   std::string file_system = "NTFS";
   // 0 for the file system's default.
   uint32_t allocation_unit_bytes = 0;
-  // At most 32 UTF-16 units, empty for none
+  // At most 32 UTF-16 units; empty for no label
   // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw).
   std::string label = "";
 };
@@ -54,28 +54,28 @@ struct VolumeHealth {
   // True if Windows will check the file system at the next start.
   bool is_dirty = false;
   // `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed` or `Locked by BitLocker`;
-  // empty if Windows reports nothing, as for a volume without a file system.
+  // empty if Windows does not report it, as for a volume without a file system.
   std::string health = {};
-  // Why `health` is not known; OK if Windows has answered.
+  // Why `health` is unknown; OK if Windows has answered.
   absl::Status unknown = absl::OkStatus();
 };
 
-// Thread-safe. Every method returns NOT_FOUND for a volume or disk that the node does not have, and
-// INTERNAL (operation, Windows error code and text) if Windows refuses.
+// Thread-safe. Every method returns NOT_FOUND for a missing volume or disk, and INTERNAL
+// (operation, Windows error code and text) if Windows refuses.
 class VolumeHost {
  public:
   explicit VolumeHost(const Deps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os) {}
 
   // Lists the volumes of a partition, or of all if `partition_number` is 0: by partition, but EFI
-  // system, recovery and active partitions last. NOT_FOUND if there is no such partition; empty if
-  // no volume has arrived yet.
+  // system, recovery and active partitions last. NOT_FOUND if the partition does not exist; empty
+  // if no volume has arrived yet.
   absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                     uint32_t disk_number,
                                                     uint32_t partition_number);
 
   // Lists the volumes of a disk, also parts of volumes, with their mounts: see VolumesOn() and
-  // ReadMounts(). Leaves out volumes that disappear meanwhile. Does not use WMI.
+  // ReadMounts(). Omits volumes that disappear during the call. Does not use WMI.
   absl::StatusOr<std::vector<VolumeView>> LookAtDisk(const CallContext& context,
                                                      uint32_t disk_number, const PathRoots* roots,
                                                      NodeVolumes* seen = nullptr);
@@ -84,63 +84,61 @@ class VolumeHost {
                                                      uint32_t disk_number,
                                                      NodeVolumes* seen = nullptr);
 
-  // Returns where one volume lies.
+  // Returns the place of one volume.
   absl::StatusOr<VolumeView> Locate(const CallContext& context, const VolumeId& volume);
 
-  // Returns the file system; its name is empty if Windows recognises none.
+  // Returns the file system; its name is empty if Windows does not recognise one.
   absl::StatusOr<machine::FileSystem> GetFileSystem(const CallContext& context,
                                                     const VolumeId& volume);
 
-  // Reads where the volume is mounted into `volume`. Leaves out folders in the mount manager's
-  // table that no longer lead to it. `roots` are the working directories; null means every folder.
+  // Stores the volume's mounts in `volume`. Omits folders in the mount manager's table that no
+  // longer lead to the volume. `roots` are the working directories; null means every folder.
   absl::Status ReadMounts(const CallContext& context, const PathRoots* roots, VolumeView* volume);
 
-  // Returns "" if the volume seems never written, else names the data at its beginning: see
+  // Returns "" if the volume seems never written. Otherwise names the data at its beginning: see
   // FindData() in devices.h. FAILED_PRECONDITION for a volume of several parts of a dynamic disk.
   absl::StatusOr<std::string> FindData(const CallContext& context, const VolumeView& volume,
                                        Look look);
 
   // Returns the reason, in words, why the volume must have been formatted before, whatever its
-  // bytes say: the mount manager names a folder for it, even one that leads there no longer, or
-  // GetFileSystem() returned a file system since this object was made. Empty if there is none. A
-  // drive letter is no reason, because Windows gives letters to new volumes. REQUIRES: ReadMounts()
-  // since the caller has the lock of the volume.
+  // bytes are; "" without a reason. The reasons: the mount manager names a folder for it, even one
+  // that no longer leads there, or GetFileSystem() returned a file system since this object was
+  // made. A drive letter is not a reason, because Windows assigns letters to new volumes. REQUIRES:
+  // ReadMounts() was called under the caller's lock of the volume.
   //
   // Windows keeps mounted folders over restarts
   // (learn.microsoft.com/windows/win32/fileio/mounting-and-dismounting-a-volume). A partition that
   // is made anew is another volume.
   std::string SignOfUse(const VolumeView& volume) const;
 
-  // Waits for the end of a Format() whose caller has given up while Windows goes on. Until then the
-  // volume may lose what is written to it.
+  // Waits for the end of a Format() that its caller has left. Until then new data may be lost.
   absl::Status AwaitFormat(const CallContext& context, const VolumeId& volume);
 
-  // Formats without a search for bad sectors. All content is lost. Windows goes on when the caller
-  // gives up, and is never told to stop. Windows may then ask for a repeat. It is refused if the
-  // volume has another file system or another folder by then. REQUIRES: AwaitFormat() has returned
-  // under the caller's lock of the volume.
+  // Formats without a search for bad sectors. All content is lost. Windows goes on after the caller
+  // has left, and is never stopped. It may then need a second Format. This is refused if the volume
+  // now has another file system or another folder. REQUIRES: AwaitFormat() has returned under the
+  // caller's lock of the volume.
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options);
 
   absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context, const VolumeId& volume);
-  // Returns what GetHealth() returns without a query of WMI: `health` only says if BitLocker has
-  // locked the volume.
+  // Returns GetHealth()'s result without a query of WMI: `health` only shows a lock of BitLocker.
   absl::StatusOr<VolumeHealth> ReadHealth(const CallContext& context, const VolumeId& volume);
-  // Returns VolumeHealth::health of all volumes that WMI shows, by one query.
+  // Returns VolumeHealth::health of all volumes in WMI, by one query.
   absl::StatusOr<std::map<VolumeId, std::string>> ListHealth(const CallContext& context);
 
-  // Reads the disk's size from the device again first, because the disk may have grown.
+  // First reads the disk's size from the device again, because the disk may have grown.
   absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context, const VolumeView& volume);
 
   // Resizes partition and file system. If Windows cannot resize this kind of file system (FAT32):
-  // FAILED_PRECONDITION with kExactly, no change with kAtMost. `room` is of GetGrowthRoom().
+  // FAILED_PRECONDITION with kExactly, no change with kAtMost. `room` is from GetGrowthRoom().
   absl::Status Resize(const CallContext& context, const VolumeView& volume, const GrowthRoom& room,
                       uint64_t size_bytes, ResizeTo how);
 
   // Extends an NTFS file system that is at least 100 MiB smaller than its partition, for example
-  // after an image was written to the volume or its growth was interrupted. Does nothing and
+  // after an image was written to the volume or its growth was interrupted. Has no effect and
   // returns false for any other file system, or if `size_bytes` is not 0 and the file system has at
-  // least this size. REQUIRES: Locate() since the partition was resized.
+  // least this size. REQUIRES: Locate() was called after the resize of the partition.
   absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeView& volume,
                                         uint64_t size_bytes);
 
@@ -150,37 +148,38 @@ class VolumeHost {
   absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context, const VolumeId& volume);
 
   // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
-  // the mount of a volume that is gone. ALREADY_EXISTS if another volume is mounted there,
-  // NOT_FOUND if there is no such directory, FAILED_PRECONDITION if it is not empty or the volume
-  // has no file system, or is one of Windows' own disk. `disk`, if not null, is the caller's
-  // picture of the volume's disk under its lock, and saves a query.
+  // the mount of a missing volume. ALREADY_EXISTS if another volume is mounted there, NOT_FOUND if
+  // the directory does not exist, FAILED_PRECONDITION if it is not empty, or if the volume has no
+  // file system or is one of Windows' own disk. `disk`, if not null, is the caller's picture of the
+  // volume's disk under its lock, and saves a query.
   absl::Status Mount(const CallContext& context, const VolumeId& volume, const ConfinedPath& target,
                      const DiskDescription* disk = nullptr);
 
-  // Removes the mount of `volume`, which may be gone, at `target`; the directory stays. NOT_FOUND
-  // if nothing is mounted there, FAILED_PRECONDITION if another volume is.
+  // Removes the mount of `volume` at `target`; the directory stays, and the volume may be missing.
+  // NOT_FOUND if `target` is not a mount point, FAILED_PRECONDITION if another volume is mounted
+  // there.
   absl::Status Unmount(const CallContext& context, const VolumeId& volume,
                        const ConfinedPath& target);
 
   // Returns the volume mounted at exactly this path after links are followed; a drive's root is the
-  // mount point of its volume. NOT_FOUND if the path is absent or no mount point.
+  // mount point of its volume. NOT_FOUND if the path does not exist or is not a mount point.
   absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
                                                  const ConfinedPath& path);
 
-  // Returns the volume that holds the path: follows links and mount points, at most 256, then goes
-  // up to the first mount point or the drive. NOT_FOUND if the path is absent.
+  // Returns the volume of the path: follows links and mount points, at most 256, then goes up to
+  // the first mount point or the drive. NOT_FOUND if the path does not exist.
   absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context, const ConfinedPath& path);
 
-  // Flushes the volume before its mount at `target` is removed; see mount_point.h. NOT_FOUND if it
-  // is gone. Other errors are logged, and the caller must unmount nevertheless.
+  // Flushes the volume before its mount at `target` is removed; see mount_point.h. NOT_FOUND if the
+  // volume does not exist. Logs other errors; the caller must unmount nevertheless.
   absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
                                   const ConfinedPath& target);
 
   // Writes the file system's cache to the disk.
   absl::Status Flush(const CallContext& context, const VolumeId& volume);
 
-  // Remounts those file systems of a disk's volumes that were mounted while the disk was read-only.
-  // Skips volumes that are marked read-only themselves. REQUIRES: no program uses the disk yet.
+  // Remounts the file systems on a disk that were mounted while the disk was read-only. Skips
+  // volumes that are marked read-only themselves. REQUIRES: no program uses the disk yet.
   absl::Status MakeWritable(const CallContext& context, const std::vector<VolumeView>& volumes);
 
  private:

@@ -1,5 +1,5 @@
-// The picture that a call has of the node's volumes. A call reads a volume once and passes the view
-// along; a step that changes the volume, or a wait, is followed by another look.
+// A call's picture of the node's volumes. A call reads a volume once and passes the view along.
+// After a step that changes the volume, or a wait, the call reads the volume again.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace csi_proxy::host {
 
-// A drive letter or a folder at which a volume is mounted.
+// A drive letter or folder where a volume is mounted.
 struct MountPoint {
   // `D:\`, `C:\a\b\`.
   std::string path;
@@ -23,18 +23,18 @@ struct MountPoint {
 
 struct VolumeView {
   VolumeId id;
-  // The parts of disks on which the volume lies; at least one.
+  // The volume's parts of disks; at least one.
   std::vector<machine::DiskExtent> extents;
 
-  // Set by VolumeHost::ReadMounts(): where the volume is mounted, and whether the mount manager
-  // names a folder for it, even one that no longer leads to it.
+  // Set by VolumeHost::ReadMounts(): the volume's mounts, and whether the mount manager names a
+  // folder for it, even one that no longer leads to it.
   std::vector<MountPoint> mounts = {};
   bool has_folder = false;
   // Set by the caller from VolumeHost::GetFileSystem().
   machine::FileSystem file_system = {};
 };
 
-// The volumes of a node by name, and where each lies; nowhere if Windows does not say.
+// The volumes of a node by name, with their places; without a place if Windows does not report it.
 using NodeVolumes = std::map<std::string, std::vector<machine::DiskExtent>>;
 
 }  // namespace csi_proxy::host

@@ -55,7 +55,7 @@ absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const Path
       for (const WindowsPath& root : roots->roots()) {
         if (absl::StartsWithIgnoreCase(root.ToString(), path)) return in_use("a working directory");
       }
-      // Page files lie in the root directory under this name
+      // Page files are in the root directory under this name
       // (learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting).
       ABSL_ASSIGN_OR_RETURN(const WindowsPath page_file,
                             WindowsPath::Parse("page file", absl::StrCat(path, "\\pagefile.sys")));

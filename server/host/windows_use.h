@@ -1,16 +1,16 @@
-// Finds the disks that Windows uses and drivers must not. Every call that writes to a disk checks
-// here, and a refusal names the use; groups/README.md lists the calls.
+// Finds the disks that Windows uses and drivers must not use. Every call that writes to a disk
+// checks here, and a refusal names the use; groups/README.md lists the calls.
 //
 // A disk is Windows' own if Windows runs on it or starts from it (IsBoot, IsSystem of MSFT_Disk,
-// learn.microsoft.com/windows-hardware/drivers/storage/msft-disk). It is in use by the node if one
-// of its volumes has a drive letter or is mounted at a folder that no driver may touch: the
-// temporary disk, an administrator's disk, and every disk with a page file or crash dump, because
-// the paths of both begin with a letter
+// learn.microsoft.com/windows-hardware/drivers/storage/msft-disk). A disk is in use by the node if
+// one of its volumes has a drive letter or is mounted at a folder that no driver may touch. Such
+// disks are the temporary disk, an administrator's disk, and every disk with a page file or crash
+// dump, because the paths of both begin with a letter
 // (learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting; "How to use the
 // DedicatedDumpFile registry value", learn.microsoft.com/archive/blogs/ntdebugging).
 //
-// Windows assigns no letter by itself to a volume on a GPT disk, which drivers make, but does so on
-// an MBR disk (support.microsoft.com/help/867819).
+// Windows does not assign a letter to a new volume on a GPT disk, the kind that drivers make, but
+// does so on an MBR disk (support.microsoft.com/help/867819).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@
 
 namespace csi_proxy::host {
 
-// Returns a flag of an object of WMI; true if the flag has a value that cannot be read, because a
-// disk that may be Windows' own is treated as if it were. False for a null.
+// Returns a flag of an object of WMI; false for a null. Returns true if the value cannot be read,
+// because a disk that may be Windows' own must be treated as such.
 bool IsOrMayBe(const cim::Object& object, absl::string_view flag);
 
 // Returns FAILED_PRECONDITION for a disk that is Windows' own.
@@ -35,14 +35,14 @@ absl::Status CheckNotWindows(const DiskDescription& disk);
 // that no driver may touch. REQUIRES: `volumes` are all volumes of the disk, with their mounts.
 absl::Status CheckNotMounted(uint32_t disk_number, const std::vector<VolumeView>& volumes);
 
-// Returns FAILED_PRECONDITION if a volume of the disk has more than a letter, which Windows may
-// have assigned on arrival: a mount at a folder that no driver may touch, a page file, or a working
-// directory. REQUIRES: as CheckNotMounted().
+// Returns FAILED_PRECONDITION if a volume of the disk has a mount at a folder that no driver may
+// touch, a page file or a working directory. A drive letter alone is allowed, because Windows may
+// have assigned it on arrival. REQUIRES: as for CheckNotMounted().
 absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const PathRoots* roots,
                               uint32_t disk_number, const std::vector<VolumeView>& volumes);
 
 // Returns FAILED_PRECONDITION if the disk is Windows' own or in use by the node. `seen` is the
-// caller's picture of the volumes. Null `roots` let drivers touch any folder.
+// caller's picture of the volumes. If `roots` is null, drivers may touch any folder.
 absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
                          const DiskDescription& disk, NodeVolumes* seen = nullptr);
 

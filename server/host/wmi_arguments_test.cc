@@ -1,5 +1,5 @@
 // Tests the parameters that the host passes to each method of WMI, because Windows may have another
-// default for one that is left out.
+// default for an omitted one.
 #include <memory>
 #include <set>
 #include <string>

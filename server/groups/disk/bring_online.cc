@@ -16,23 +16,24 @@
 namespace csi_proxy::disk {
 namespace {
 
-// The waits for a disk's first volume, for its others and for automount, and between two polls.
+// The waits for a disk's first volume, for further volumes and for automount, and between two
+// polls.
 constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
 constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
-// The time for which volumes must not change after the read-only flag of their disk was cleared.
-// Windows may remove them and bring them back
+// The time without a change of the volumes after the read-only flag of their disk was cleared.
+// Windows may remove the volumes and bring them back
 // (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) and does not report the end of this.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
 
-// The times that Restore() has: to see that nothing uses the disk, and for each change.
+// The time limits of Restore(): to see that the disk is not in use, and for each change.
 constexpr absl::Duration kToLook = absl::Seconds(1);
 constexpr absl::Duration kToRestore = absl::Seconds(2);
 
-// Returns OK if the disk has no volume in use, and locks its volumes. NOT_FOUND if another disk has
-// the number.
+// Locks the disk's volumes. Returns an error if one is in use. NOT_FOUND if another disk has the
+// number.
 absl::Status LockUnused(const groups::Deps& deps, const CallContext& context,
                         const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
@@ -63,9 +64,9 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
   Online online;
   ABSL_ASSIGN_OR_RETURN(static_cast<host::StateChange&>(online),
                         host.disk().SetOnline(context, number, true, disk));
-  // Counted only now: the layout of an offline disk may be wrong.
+  // Counts only now, because the layout of an offline disk may be wrong.
   ABSL_ASSIGN_OR_RETURN(const auto promised, host.disk().CountPromisedVolumes(context, number));
-  // If the disk was online before, a volume that it still lacks is unlikely to arrive.
+  // If the disk was online before, a volume that is still missing is unlikely to arrive.
   const bool may_all_arrive = online.changed || online.was_online_read_only;
   const size_t wanted = may_all_arrive ? promised : std::min<size_t>(promised, 1);
   const absl::Duration unchanged_for =
@@ -105,8 +106,8 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
       if (last.size() < wanted) RecordFallback(Fallback::kFewerVolumes);
       return volumes;
     }
-    // Without automount a new volume does not arrive by itself. With automount it does, so the
-    // first kAutomount is left to automount.
+    // Without automount Windows does not mount a new volume. With automount it does, so the first
+    // kAutomount is left to automount.
     if (!asked && now >= mount_at && !are_enough) {
       asked = true;
       RecordFallback(Fallback::kPartitionsBroughtOnline);
@@ -125,7 +126,7 @@ absl::Status Restore(const groups::Deps& deps, const CallContext& context,
   if (before.is_online && !before.is_read_only) return failed;
   const uint32_t number = before.number;
   std::vector<ResourceLocks::Lock> volumes;
-  // Not the call's own picture: a volume may have come or been mounted since.
+  // Does not use the call's own picture, because a volume may have arrived or been mounted since.
   host::NodeVolumes seen;
   absl::Status undone = LockUnused(deps, context.Afterwards(kToLook), before, &seen, &volumes);
   if (absl::IsNotFound(undone)) return failed;

@@ -30,10 +30,10 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
                                    host::NodeVolumes* seen = nullptr);
 
 // Waits until at least `wanted` volumes of a disk are listed and the list has not changed for
-// `unchanged_for`, because drivers use the first volume of the list and do not check whether there
-// is one. After ten seconds one volume suffices. Returns the volumes, without their mounts; or
-// DEADLINE_EXCEEDED after a minute; `state` names the disk's state in the error. Each look lists
-// the node's volumes, but asks only new ones for their places: see VolumesOn().
+// `unchanged_for`, because drivers use the first volume of the list and do not check that it
+// exists. After ten seconds one volume suffices. Returns the volumes, without their mounts, or
+// DEADLINE_EXCEEDED after a minute. `state` names the disk's state in the error. Each poll lists
+// the node's volumes, but queries only new ones for their places: see VolumesOn().
 absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
     host::Host& host, const CallContext& context, uint32_t number, size_t wanted,
     absl::string_view state, host::NodeVolumes* seen = nullptr,
@@ -43,9 +43,9 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
 // may be another system's. Returns `failed`, the call's error. Takes at most five seconds, even if
 // the call has ended.
 //
-// Another call may have seen the disk online. So Restore() changes nothing if a volume of the disk
-// is in use, or may be. Then the error says that the disk stays online or writable, and the log
-// says it too. Both also say it if Windows refuses the change.
+// Another call may have seen the disk online. So Restore() does not change the disk if a volume of
+// it is or may be in use, or if Windows refuses. Then the error and the log name the state that
+// stays.
 //
 // REQUIRES: the caller holds the disk's lock and no lock of a volume. It has not written to the
 // disk.

@@ -42,7 +42,7 @@ class DiskService final : public Service {
     auto layout = host().GetLayout(context, number);
     if (!layout.ok()) return layout.status();
     host::NodeVolumes seen;
-    // Counts any partition but Microsoft's reserved one, as the Go release does, including
+    // Counts all partitions except Microsoft's reserved one, as the Go release does, including
     // partitions of dynamic disks and of other systems.
     const auto has_partition = [&] {
       return std::any_of(
@@ -50,15 +50,15 @@ class DiskService final : public Service {
           [](const host::Partition& p) { return p.kind != host::PartitionKind::kReserved; });
     };
     const auto is_raw = [&] { return layout->partition_style == host::PartitionStyle::kRaw; };
-    // A partitioned disk is not changed, so even a disk of Windows is accepted.
+    // Accepts even a disk of Windows if it is partitioned, because the call does not change it.
     if (is_raw() || !has_partition()) {
       ABSL_RETURN_IF_ERROR(Prefixed("disk_number", host::CheckNotWindows(*layout)));
     }
     const host::DiskDescription before = *layout;
     if (!before.is_online || (before.is_read_only && !has_partition())) {
-      // Windows keeps disks of a SAN, and copies of disks, offline and read-only. A partitioned
-      // disk comes online too, because azuredisk lists its volumes next. The layout is read again,
-      // because it is reliable only while the disk is online.
+      // Windows keeps disks of a SAN, and copies of disks, offline and read-only. Brings a
+      // partitioned disk online too, because azuredisk lists its volumes next. Reads the layout
+      // again, because it is reliable only while the disk is online.
       ABSL_RETURN_IF_ERROR(CheckMayComeOnline(*layout));
       ABSL_RETURN_IF_ERROR(BringOnline(*deps_.host, context, number, &*layout, &seen).status());
       layout = host().GetLayout(context, number);
@@ -155,9 +155,9 @@ class DiskService final : public Service {
   }
 
  private:
-  // Returns FAILED_PRECONDITION if Windows keeps the disk offline for another reason than that it
-  // is new to the node or a copy of another disk. A second path to a disk, for example, must stay
-  // offline, because two file systems would write to the disk.
+  // Returns FAILED_PRECONDITION unless Windows keeps the disk offline because it is new to the node
+  // or a copy of another disk. A second path to a disk, for example, must stay offline, because two
+  // file systems would write to the disk.
   static absl::Status CheckMayComeOnline(const host::DiskDescription& disk) {
     const std::string& reason = disk.offline_reason;
     if (disk.is_online || reason.empty() || reason == "Policy" || reason == "Collision") {

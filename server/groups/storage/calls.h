@@ -20,11 +20,11 @@
 
 namespace csi_proxy::storage {
 
-// How often a call starts over because another program has changed its target.
+// The maximum of new attempts of a call after another program has changed its target.
 inline constexpr int kAttempts = 8;
-// A listing that waits for each disk or volume leaves this part of its time for the answer.
+// A listing that waits for each disk or volume leaves one such part of its time for the answer.
 inline constexpr int kTimeToAnswer = 4;
-// The pauses between two looks for a disk that has not appeared yet.
+// The pauses between two searches for a disk that has not appeared yet.
 inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
 
@@ -65,8 +65,7 @@ class StorageService final : public Service {
   absl::StatusOr<ListVolumeHealthResponse> ListVolumeHealth(
       const CallContext& context, const ListVolumeHealthRequest& request) override;
 
-  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes no lock but
-  // LockListing().
+  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes only LockListing().
   absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
                                                     const GetPathStatsRequest& request) override;
   absl::StatusOr<ListMountsResponse> ListMounts(const CallContext& context,
@@ -85,14 +84,14 @@ class StorageService final : public Service {
   absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const CallContext& context,
                                                       const UnstageVolumeRequest& request) override;
 
-  // Stages a share at a link and unstages it likewise: shares.cc.
+  // Stages a share at a link and unstages it: shares.cc. Either can be repeated after any crash.
   absl::StatusOr<StageShareResponse> StageShare(const CallContext& context,
                                                 const StageShareRequest& request) override;
   absl::StatusOr<UnstageShareResponse> UnstageShare(const CallContext& context,
                                                     const UnstageShareRequest& request) override;
 
-  // Stages a LUN of an iSCSI target likewise, with its sessions, and unstages it: stage_target.cc
-  // and unstage_target.cc.
+  // Stages a LUN of an iSCSI target, with its sessions, and unstages it: stage_target.cc and
+  // unstage_target.cc. Either call can be repeated after any crash.
   absl::StatusOr<StageTargetResponse> StageTarget(const CallContext& context,
                                                   const StageTargetRequest& request) override;
   absl::StatusOr<UnstageTargetResponse> UnstageTarget(const CallContext& context,
@@ -109,8 +108,8 @@ struct StagingFields {
 };
 absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
                                           const StageVolumeRequest& request);
-// Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size, which Windows
-// would refuse only after the disk was initialised. 0 is any size.
+// Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size; Windows would
+// refuse it only after the disk was initialised. 0 is any size.
 absl::Status CheckAllocationUnit(const host::DiskDescription& disk, uint32_t allocation_unit_bytes);
 // Stages a disk that was found already, like StageVolume(). REQUIRES: `request.disk` is empty.
 // `clock` measures the first step.
@@ -123,7 +122,7 @@ absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const ConfinedPath& target, bool keep_online,
                                                     StepClock clock);
 
-// The disk that a request means: find.cc.
+// The search for the disk of a request: find.cc.
 
 // Returns true if a text is a decimal number below 2^32.
 bool IsDecimal(absl::string_view text);
@@ -131,15 +130,17 @@ bool IsDecimal(absl::string_view text);
 // Returns INVALID_ARGUMENT, naming the field, unless the selector names one disk in one way.
 absl::Status CheckSelector(const DiskSelector& selector);
 
-// Returns the disk of a selector. REQUIRES: CheckSelector() accepts it. A LUN without adapter and
-// bus never selects a disk of Windows, or another one on the adapter of Windows' own disk: clouds
-// put the temporary disk there, and a data disk on the next adapter may have the same LUN. If no
-// disk fits, rescans, sets `rescanned` and retries for some seconds: a cloud may have just attached
-// one. Returns NOT_FOUND if none fits, FAILED_PRECONDITION with their numbers if several do.
+// Returns the disk of a selector. If no disk fits, rescans, sets `rescanned` and retries for some
+// seconds, because a cloud may have just attached one. Returns NOT_FOUND if none fits,
+// FAILED_PRECONDITION with their numbers if several do. REQUIRES: CheckSelector() accepts it.
+//
+// A LUN without adapter and bus never selects a disk of Windows, or another one on the adapter of
+// Windows' own disk: clouds put the temporary disk there, and the next adapter may have the same
+// LUN.
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned);
 
-// Returns the partition of the disk's volume; null if there is none yet.
+// Returns the partition of the disk's volume, or null if it does not exist yet.
 const host::Partition* DataPartition(const host::DiskDescription& disk);
 
 // Returns FAILED_PRECONDITION for a disk with several data partitions, or with partitions that

@@ -62,7 +62,7 @@ struct Process {
   std::unique_ptr<volume::Service> volume;
 };
 
-// Returns the named scenarios except the one that resembles no cloud.
+// Returns the named scenarios of clouds.
 inline std::vector<std::string> Clouds() {
   std::vector<std::string> names;
   for (const auto& scenario : machine::simulator::NamedScenarios()) {
@@ -114,8 +114,8 @@ inline void RevealDataDisk(Machine& node) {
   });
 }
 
-// Returns the selectors of this disk of the node, its number first. With `only_unique`, only those
-// that select no other disk.
+// Returns the selectors of this disk, its number first. With `only_unique`, only selectors that do
+// not select another disk.
 inline std::vector<DiskSelector> NamesOf(Process& process, uint32_t number, bool only_unique) {
   const auto listed = process.host->disk().ListDisks(process.context);
   EXPECT_TRUE(listed.ok()) << listed.status();

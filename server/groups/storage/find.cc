@@ -20,15 +20,15 @@ namespace {
 
 constexpr size_t kMaxName = 1024;
 
-// How long to wait for a disk that a rescan has not found at once. azuredisk waits for minutes, but
-// also repeats its call.
+// The wait for a disk that a rescan has not found immediately. azuredisk waits for minutes, and
+// repeats its call.
 constexpr absl::Duration kDiskArrival = absl::Seconds(5);
 
 struct Field {
   const char* name;
   const std::string& text;
   bool is_number;
-  // True if the field names a disk by itself.
+  // True if the field alone names a disk.
   bool is_name;
 };
 
@@ -57,7 +57,7 @@ bool Fits(const std::string& wanted, const std::string& found) {
   return absl::SimpleAtoi(wanted, &a) && absl::SimpleAtoi(found, &b) && a == b;
 }
 
-// Returns true if a serial number is the wanted one, or EC2's of an NVMe volume,
+// Returns true if a serial number is the wanted one. Also accepts EC2's of an NVMe volume,
 // `vol0a1b2c3d4e5f60789_00000001.`: the volume's id, the number of the namespace, and a dot
 // (github.com/kubernetes-csi/csi-proxy pull request 116).
 bool FitsSerial(absl::string_view wanted, absl::string_view found) {
@@ -78,13 +78,13 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
          Fits(wanted.bus, disk.bus) && Fits(wanted.target, disk.target);
 }
 
-// Returns the reason why a disk with the requested LUN is not meant, or OK.
+// Returns OK if the request means this disk with the requested LUN, or the reason against it.
 absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
                         const host::DiskDescription& disk, host::NodeVolumes* seen) {
   for (const host::DiskDescription& other : disks) {
-    // A LUN alone identifies no cloud disk on the adapter of Windows' disk. On Azure with NVMe that
-    // disk has no LUN, and all disks have its adapter.
+    // On the adapter of Windows' disk, a LUN alone does not identify a cloud disk. On Azure with
+    // NVMe that disk has no LUN, and all disks have its adapter.
     if (&other == &disk || !other.has_windows() || other.lun_id.empty()) continue;
     if (other.adapter != disk.adapter) continue;
     return absl::FailedPreconditionError(absl::StrCat("disk ", disk.number, " is on adapter ",
@@ -93,8 +93,8 @@ absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
   return host::CheckUnused(*deps.host, context, deps.roots.get(), disk, seen);
 }
 
-// Returns a hint that names the disk whose serial number is the longest prefix of `wanted`; "" if
-// there is none. virtio-blk reports only the first 20 bytes (docs.oasis-open.org/virtio, GET_ID).
+// Returns a hint that names the disk with the longest prefix of `wanted` as its serial number, or
+// "". virtio-blk reports only the first 20 bytes (docs.oasis-open.org/virtio, GET_ID).
 std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::string_view wanted) {
   const host::DiskDescription* cut = nullptr;
   absl::string_view serial;
@@ -110,7 +110,7 @@ std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::str
                       "\": if the disk's bus cuts serial numbers, request the prefix");
 }
 
-// Returns the disks among which the selector chooses. Asks them only for what it names.
+// Returns the candidates for the selector. Queries them only for the selector's fields.
 absl::StatusOr<std::vector<host::DiskDescription>> ListCandidates(host::DiskHost& host,
                                                                   const CallContext& context,
                                                                   const DiskSelector& selector) {

@@ -1,4 +1,4 @@
-// GetVolumeHealth, and ListVolumeHealth, which asks WMI once for all volumes.
+// GetVolumeHealth and ListVolumeHealth. The latter queries WMI once for all volumes.
 #include <map>
 #include <string>
 #include <utility>
@@ -14,12 +14,12 @@ namespace csi_proxy::storage {
 namespace {
 
 constexpr char kHealthy[] = "Healthy";
-// How long the calls wait for the disk's part of the answer, ListVolumeHealth for WMI in all.
+// The wait of the calls for the disk's part of the answer, and of ListVolumeHealth in all for WMI.
 constexpr absl::Duration kDiskPatience = absl::Seconds(1);
 // How long ListVolumeHealth waits for each volume.
 constexpr absl::Duration kVolumePatience = absl::Milliseconds(300);
 
-// Adds the faults that Windows names of a volume and of its disk.
+// Adds the faults of a volume and of its disk that Windows reports.
 void AddWords(const std::string& volume_health, uint32_t disk_number,
               const std::string& disk_health, std::vector<std::string>* wrong) {
   if (!volume_health.empty() && volume_health != kHealthy) {
@@ -38,7 +38,7 @@ std::string Message(std::vector<std::string> wrong, const std::vector<absl::Stat
   return absl::StrJoin(wrong, "; ");
 }
 
-// Adds the faults of a volume that show without WMI.
+// Adds the faults of a volume that are visible without WMI.
 void AddSeen(const groups::Deps& deps, const CallContext& context, host::VolumeHealth* health,
              std::vector<std::string>* wrong) {
   host::VolumeHost& host = deps.host->volume();
@@ -56,7 +56,7 @@ void AddSeen(const groups::Deps& deps, const CallContext& context, host::VolumeH
   if (health->is_dirty) wrong->push_back("the file system is marked dirty");
 }
 
-// What the machine shows of a volume without WMI.
+// The facts about a volume that the machine reports without WMI.
 struct VolumeLook {
   host::VolumeHealth health;
   // Its faults, in words.
@@ -117,7 +117,7 @@ absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
   for (const VolumeId& volume : volumes) {
     VolumeHealth& listed = response.volumes.emplace_back();
     listed.volume_id = volume.ToString();
-    // On a thread of its own, because Windows may never answer for a volume whose disk is mute.
+    // Runs on a thread of its own, because Windows may never answer for a volume on a mute disk.
     auto look = deps_.host->looks().Read<VolumeLook>(
         looking.WithTimeout(kVolumePatience), std::string(volume.guid()),
         [deps = deps_, volume](const CallContext& run) { return LookAt(deps, run, volume); });

@@ -1,5 +1,5 @@
-// StageVolume and UnstageVolume on the nodes of all clouds: the data disk is staged whenever it
-// arrives and however it is named, and the rest of the node stays unchanged.
+// StageVolume and UnstageVolume on the nodes of all clouds. The data disk must be staged whenever
+// it arrives and by each of its names, and the rest of the node must stay unchanged.
 #include <string>
 #include <vector>
 

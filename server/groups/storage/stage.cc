@@ -19,8 +19,8 @@
 namespace csi_proxy::storage {
 namespace {
 
-// One call of StageVolume. Each step first checks whether it is done already, and nothing is
-// remembered between calls, so that a call can be repeated after any crash.
+// One call of StageVolume. Each step first checks whether it is done already, and calls share no
+// memory, so a call can be repeated after any crash.
 class VolumeStager {
  public:
   VolumeStager(const groups::Deps& deps, const CallContext& context,
@@ -64,10 +64,10 @@ class VolumeStager {
     const VolumeId id = volumes.front().id;
     ABSL_ASSIGN_OR_RETURN(volume_lock_, groups::LockVolume(locks_, context_, id));
     ABSL_RETURN_IF_ERROR(host_.volume().AwaitFormat(context_, id));
-    // Looks again at the volumes and their mounts. An offline disk did not show them before, and
+    // Reads the volumes and their mounts again. An offline disk did not show them before, and
     // another program may have given the volume a letter while this call waited for the lock.
-    // Windows assigns letters to volumes on MBR disks by itself, so a volume with a letter may be a
-    // driver's: it is mounted, but neither formatted nor grown.
+    // Windows assigns letters to volumes on MBR disks, so a volume with a letter may be a driver's:
+    // it is mounted, but neither formatted nor grown.
     ABSL_ASSIGN_OR_RETURN(volumes, host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
     if (use_.ok()) use_ = host::CheckNotMounted(number_, volumes);
     const auto found = std::ranges::find(volumes, id, &host::VolumeView::id);
@@ -105,8 +105,8 @@ class VolumeStager {
         absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
   }
 
-  // Looks at the disk under its lock. Returns an error if the number now means another disk than
-  // the one that was `found` without the lock, or if the disk has come into use.
+  // Reads the disk under its lock. Returns an error if another disk than `found`, which was read
+  // without the lock, has the number now, or if the disk is in use now.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
     ABSL_RETURN_IF_ERROR(CheckSame(found));
@@ -114,10 +114,10 @@ class VolumeStager {
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
                           host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
     use_ = host::CheckNotMounted(number_, volumes);
-    // If the volume was staged before and has got a letter since, nothing is left to do.
+    // A volume that was staged before and now has a letter is already complete.
     if (use_.ok() || is_staged_) return absl::OkStatus();
-    // Windows assigns letters to disks that arrive online, unless its SAN policy says otherwise. A
-    // disk that the request names by its own name, or as a target's LUN, is the driver's.
+    // Windows assigns letters to disks that arrive online, unless its SAN policy says otherwise. If
+    // the request uses the disk's own name or a target's LUN, the disk is the driver's.
     const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
     if (is_named) {
       return groups::AboutField("disk",
@@ -146,7 +146,7 @@ class VolumeStager {
           absl::StrCat("target_path: ", path, " is a link; a volume is mounted at a directory"));
     }
     const auto number = host_.volume().GetDiskNumber(context_, *mounted);
-    // The mounted volume is gone and will be replaced, or it is on this disk, which is offline.
+    // The mounted volume no longer exists and will be replaced, or it is on this disk, now offline.
     if (absl::IsNotFound(number.status())) {
       if (!request_.disk.number.empty()) gone_ = *mounted;
       return context_.Check();
@@ -161,9 +161,9 @@ class VolumeStager {
                                                  target_.path.ToString(), ": ", volume.ToString()));
   }
 
-  // Returns an error if the call would replace the mount of a volume that is gone by the mount of a
-  // disk that the request names by its number, because another disk may have the number by now.
-  // `volume` is the disk's volume; null if it has none.
+  // Returns an error if the call would replace the mount of a missing volume with the mount of a
+  // disk that the request names by number, because another disk may have the number now. `volume`
+  // is the disk's volume, or null.
   absl::Status CheckNotReplaced(const VolumeId* volume) {
     if (!gone_.has_value() || (volume != nullptr && *volume == *gone_)) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
@@ -190,8 +190,8 @@ class VolumeStager {
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned", &seen_);
   }
 
-  // Restores the disk after the error `failed`, and returns that error. Does nothing if the call
-  // has written to the disk. A disk that had a partition stays online unless it was refused,
+  // Restores the disk after the error `failed`, and returns that error. Has no effect if the call
+  // has written to the disk. Keeps a disk online that had a partition, unless the call refused it,
   // because a repeated call then finds its volume.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
     if (has_written_ || !before_.has_value()) return failed;
@@ -239,7 +239,7 @@ class VolumeStager {
       has_written_ = true;
       ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume->id, options_));
       AddStep(StorageStep::kFormatted);
-      // A format takes time, in which another program may have mounted the volume.
+      // During the format another program may have mounted the volume.
       return host_.volume().ReadMounts(context_, roots(), volume);
     }
     if (request_.file_system.empty() || absl::EqualsIgnoreCase(file_system, request_.file_system)) {
@@ -250,8 +250,8 @@ class VolumeStager {
                                                       request_.file_system));
   }
 
-  // Looks at the target again, because CheckTarget() looked before the disk was prepared. `volumes`
-  // are those of the disk.
+  // Reads the target again, because CheckTarget() ran before the disk was prepared. `volumes` are
+  // the volumes of the disk.
   absl::Status MountAtTarget(const host::VolumeView& volume,
                              const std::vector<host::VolumeView>& volumes) {
     bool is_mounted = false;
@@ -277,8 +277,8 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Remounts a file system that a killed call left read-only because it died between clearing the
-  // disk's flag and the remount. Keeps a file system that another user has mounted.
+  // Remounts a file system that is read-only because a call was killed after it cleared the disk's
+  // flag and before the remount. Keeps a file system that another user has mounted.
   absl::Status RemountIfReadOnly(const host::VolumeView& volume,
                                  const std::vector<host::VolumeView>& volumes, bool is_mounted) {
     if (!use_.ok()) return absl::OkStatus();
@@ -288,8 +288,8 @@ class VolumeStager {
     return host_.volume().MakeWritable(context_, volumes);
   }
 
-  // Grows the volume to its disk. A failure becomes a warning in the answer, because the volume can
-  // be used nevertheless. Returns an error only if the call has ended.
+  // Grows the volume to its disk. A failure becomes a warning in the answer, because the volume is
+  // still usable. Returns an error only if the call has ended.
   absl::Status GrowToDisk(const VolumeId& volume) {
     // Looks again: a format and a mount lie behind the last look, and the disk may have another
     // number since.
@@ -305,9 +305,9 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Warns if the volume takes no writes although its disk does.
+  // Warns if the volume is read-only although its disk is writable.
   absl::Status CheckWritable(const VolumeId& volume) {
-    // Read again, because the mount may have changed it.
+    // Reads the file system again, because the mount may have changed it.
     ABSL_ASSIGN_OR_RETURN(const auto now, host_.volume().GetFileSystem(context_, volume));
     if (now.read_only) {
       response_.warnings.push_back(absl::StrCat(
@@ -325,12 +325,12 @@ class VolumeStager {
   const ConfinedPath& target_;
   const host::FormatOptions& options_;
   uint32_t number_ = 0;
-  // The call's picture of the disk, of GetLayout() under the disk's lock, and again once the call
-  // has brought the disk online. Partition() outdates its style and partitions.
+  // The call's picture of the disk: from GetLayout() under the disk's lock, and again after the
+  // call has brought the disk online. Partition() makes its style and partitions outdated.
   host::DiskDescription disk_;
   // The call's picture of the node's volumes; see VolumesOn() of devices.h.
   host::NodeVolumes seen_;
-  // True if a volume of the disk is mounted at the target already.
+  // True if a volume of the disk was already mounted at the target.
   bool is_staged_ = false;
   // The volume whose mount at the target this call must not replace.
   std::optional<VolumeId> gone_;

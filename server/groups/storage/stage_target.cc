@@ -1,7 +1,6 @@
-// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. The initiator lists
-// its sessions and portals, so only the order in which to try portals is remembered between calls.
-// The call holds no lock that other calls for the target need while it waits for a portal or a
-// disk.
+// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. Calls remember only
+// the order in which to try portals, because the initiator lists its sessions and portals. While
+// the call waits for a portal or a disk, it holds no lock that other calls for the target need.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -34,15 +33,15 @@ static_assert(static_cast<int>(ChapUse::kChapMutual) == static_cast<int>(host::C
 // microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference).
 constexpr absl::Duration kPortalTime = absl::Seconds(30);
 
-// The least time for one portal while the target has no session. A call with little time tries only
-// some portals, and its repeat begins with the others.
+// The minimum of time for one portal while the target has no session. A call with little time tries
+// only some portals, and its repeat begins with the remaining ones.
 constexpr absl::Duration kLeastPortalTime = absl::Seconds(5);
 
-// The time for all portals. Each portal, and then the disk, gets an equal share of this or of the
-// caller's time if that is shorter, so that dead portals leave time for the others.
+// The time for all portals. Divides this, or the caller's time if that is shorter, equally among
+// the portals and the disk, so that portals that do not answer leave time for the others.
 constexpr absl::Duration kAllPortalsTime = absl::Minutes(2);
 
-// The time that a failed call may use to end the sessions that were kept for it.
+// The time for a failed call to end the sessions that were kept for it.
 constexpr absl::Duration kAfterwards = absl::Seconds(5);
 
 // How long to wait for a session's disks.
@@ -82,8 +81,8 @@ class TargetStager {
         portals_(std::move(portals)),
         credentials_(std::move(credentials)) {}
 
-  // Connects the target and returns the LUN's disk. `target` is the target path. Until this object
-  // ends, other calls keep the sessions and the portals of the request.
+  // Connects the target and returns the LUN's disk. `target` is the target path. As long as this
+  // object exists, other calls keep the sessions and the portals of the request.
   absl::StatusOr<DiskDescription> Run(const ConfinedPath& target) {
     ABSL_ASSIGN_OR_RETURN(mounted_, FindMounted(host_, context_, target));
     stage_.emplace(
@@ -103,8 +102,9 @@ class TargetStager {
     return Choose(disks);
   }
 
-  // Ends the sessions that UnstageTarget has kept for this call, even if the caller has gone: the
-  // kubelet does not repeat an UnstageTarget that has succeeded. REQUIRES: this call has failed.
+  // Ends the sessions that UnstageTarget has kept for this call, even if the caller has left,
+  // because the kubelet does not repeat an UnstageTarget that has succeeded. REQUIRES: this call
+  // has failed.
   void EndKept() {
     if (!stage_.has_value() || !stage_->Leave()) return;
     (void)EndUnusedSessions(deps_, context_.Afterwards(kAfterwards), request_.iqn,
@@ -118,10 +118,10 @@ class TargetStager {
  private:
   void AddStep(StorageStep step) { clock.Add(step, &response); }
 
-  // Returns true if the request may use the session: this call opened it, or it logged in as the
-  // request demands and either uses one of its portals or shows the volume that an earlier call
-  // mounted at the target path. A session by another portal may be with another target of the same
-  // name.
+  // Returns true if the request may use the session. Either this call opened it; or its login is as
+  // the request demands, and it uses one of the request's portals or shows the volume that an
+  // earlier call mounted at the target path. Another portal's session may be with another target of
+  // that name.
   bool IsOwn(const host::IscsiSession& session) const {
     if (opened_.contains(session.id)) return true;
     if (session.chap != credentials_.mode) return false;
@@ -131,7 +131,7 @@ class TargetStager {
   }
 
   // Returns true if LogIn() may be opening this session. If the request names the portal by DNS,
-  // any new session may be the one, because Windows shows only the portal's address.
+  // this is any new session, because Windows reports only the portal's address.
   bool MayBeNew(const host::IscsiSession& session) const {
     return login_ != nullptr && !seen_.contains(session.id) &&
            (IsBy(session, *login_) || !IsIpAddress(login_->address));
@@ -170,10 +170,11 @@ class TargetStager {
         ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
         continue;
       }
-      // Concerns all portals, so no portal is recorded as failed and no other one is tried.
+      // This error concerns all portals: it is not recorded for one, and no further portal is
+      // tried.
       if (host::IsInitiatorStopped(status)) return status;
       const absl::Status over = context_.Check();
-      // A portal that the deadline cut short counts as failed only if it was the first to be tried.
+      // A portal that was interrupted by the deadline counts as failed only if it was tried first.
       const std::string& name = request_.portals[i];
       if (over.ok() || failed.empty()) deps_.failed_portals->Note(context_, request_.iqn, name);
       response.failed_portals.push_back({.portal = name, .message = std::string(status.message())});
@@ -229,7 +230,7 @@ class TargetStager {
   absl::Status LogIn(const CallContext& context, const IscsiPortal& portal) {
     ABSL_ASSIGN_OR_RETURN(const auto lock,
                           groups::LockSession(*deps_.locks, context, request_.iqn, portal));
-    // Another call may be logging in, or may have logged in, at the same time.
+    // Another call may have logged in, or may be doing so now.
     for (const bool beside_others : {request_.multipath, true}) {
       ABSL_RETURN_IF_ERROR(LookAtSessions(context));
       if (HasSession(portal)) return absl::OkStatus();
@@ -252,7 +253,7 @@ class TargetStager {
         " with another authentication, and a disk of it is in use: unstage its volumes first"));
   }
 
-  // Ends sessions that the request cannot use and no disk needs, because without multipath Windows
+  // Ends sessions that the request cannot use and that are not in use: without multipath Windows
   // opens only one session with a target of this name.
   absl::Status EndOthers(const CallContext& context, const IscsiPortal& portal) {
     const auto sessions =
@@ -260,7 +261,7 @@ class TargetStager {
           return !IsOwn(session) && (!request_.multipath || IsBy(session, portal));
         });
     if (sessions.ok() && sessions->ended) AddStep(StorageStep::kDisconnectedTarget);
-    // An error is ignored: the login fails if a remaining session prevents it.
+    // Ignores an error, because the login fails if a remaining session prevents it.
     ABSL_RETURN_IF_ERROR(context.Check());
     return LookAtSessions(context);
   }
@@ -281,7 +282,8 @@ class TargetStager {
     return absl::OkStatus();
   }
 
-  // Returns the failed portals' errors, with the code of a refusal rather than of a dead portal.
+  // Returns the failed portals' errors, with the code of a refusal rather than of a portal that
+  // does not answer.
   static absl::Status NoSession(const std::vector<absl::Status>& failed) {
     if (failed.empty()) {
       return absl::UnavailableError("portals: the session ended at once: repeat the call");
@@ -299,7 +301,7 @@ class TargetStager {
                      })));
   }
 
-  // Returns the disks that have the LUN now, by number. Sets `complete` if every session shows it.
+  // Returns the disks with the LUN, by number. Sets `complete` if every session shows the LUN.
   absl::StatusOr<std::vector<DiskDescription>> Look(bool* complete) {
     ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
     if (own_.empty()) {
@@ -398,12 +400,12 @@ class TargetStager {
   const host::ChapCredentials credentials_;
   // The volume that was mounted at the target path when the call began.
   std::optional<MountedVolume> mounted_;
-  // The ids of the sessions that this call opened, and of all at its latest look.
+  // The ids of the sessions that this call opened, and of all sessions when it last listed them.
   std::set<std::string> opened_;
   std::set<std::string> seen_;
-  // The portal through which LogIn() is opening a session; null if none.
+  // The portal that LogIn() uses now, or null.
   const IscsiPortal* login_ = nullptr;
-  // The target's sessions that the request may use, and the number of the others.
+  // The target's sessions that the request may use, and the number of its further sessions.
   std::vector<host::IscsiSession> own_;
   size_t others_ = 0;
   // Declared after the members that its functions read. Set by Run().
@@ -420,7 +422,7 @@ absl::StatusOr<StageTargetResponse> StorageService::StageTarget(const CallContex
   ABSL_ASSIGN_OR_RETURN(auto portals, ReadPortals("portals", request.portals));
   for (size_t i = 0; i < portals.size(); ++i) {
     if (!request.multipath || IsIpAddress(portals[i].address)) continue;
-    // Windows identifies the portal of a session by its address alone.
+    // Windows identifies the portal of a session only by its address.
     return absl::InvalidArgumentError(
         absl::StrCat("portals[", i, "]: must be an IP address when multipath is set"));
   }

@@ -21,8 +21,8 @@ using host::IscsiSession;
 
 constexpr size_t kMaxPortals = 16;
 
-// How long a call waits for the locks of the disks of sessions that it would end. After that a disk
-// counts as in use.
+// The wait for the locks of the disks of sessions that the call would end. A disk that is still
+// locked then counts as in use.
 constexpr absl::Duration kDiskLocks = absl::Seconds(1);
 
 // The total time for ending sessions that do not show the unstaged disk.

@@ -19,7 +19,8 @@ struct TargetState {
   bool exists = false;
   // The volume that is mounted at the target.
   std::optional<VolumeId> volume;
-  // The disk of the volume; empty if the volume is gone, or if the query failed (`is_unknown`).
+  // The disk of the volume; empty if the volume no longer exists, or if the query failed
+  // (`is_unknown`).
   std::optional<uint32_t> disk;
   bool is_unknown = false;
 
@@ -27,10 +28,10 @@ struct TargetState {
 };
 
 // One call of UnstageVolume. Takes the disk offline before it removes the mount, because only the
-// mount identifies the disk: after a kill between the two steps, the repeated call finds a mount
-// whose volume is gone, and removes it. In the reverse order the disk would stay online. Windows
-// takes a disk offline even if its volumes are mounted, unless it is critical or in use by a
-// cluster (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
+// mount identifies the disk. If the call is killed between the two steps, the repeated call finds a
+// mount without its volume, and removes it. In the reverse order the disk would stay online.
+// Windows takes a disk offline even if its volumes are mounted, unless it is critical or in use by
+// a cluster (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 class VolumeUnstager {
  public:
   VolumeUnstager(const groups::Deps& deps, const CallContext& context, const ConfinedPath& target,
@@ -64,7 +65,8 @@ class VolumeUnstager {
   }
 
   absl::StatusOr<TargetState> Look() {
-    // Not ReadLink(), which would also look for the volume, and may hang if its disk has stopped.
+    // Does not use ReadLink(), because that queries the volume and may hang if its disk has
+    // stopped.
     const auto link = host_.filesystem().PeekLink(context_, target_);
     if (absl::IsNotFound(link.status())) return TargetState{};
     if (!link.ok()) return link.status();
@@ -84,7 +86,7 @@ class VolumeUnstager {
         context_, [&] { return host_.volume().GetDiskNumber(context_, *state.volume); },
         [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
     if (disk.ok()) state.disk = *disk;
-    // A volume whose disk cannot be found is unmounted too.
+    // A volume is also unmounted if its disk cannot be found.
     state.is_unknown = !disk.ok() && !absl::IsNotFound(disk.status());
     ABSL_RETURN_IF_ERROR(context_.Check());
     return state;
@@ -92,8 +94,8 @@ class VolumeUnstager {
 
   // Unstages the target under its locks. Returns false if `state` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetState& state) {
-    // A call that waits for Windows may keep the lock of the disk or volume for long. The mount
-    // ends without it, but the disk stays online, because that call may need the disk.
+    // Another call may keep the lock of the disk or volume for long while it waits for Windows.
+    // Then the mount ends without the lock, but the disk stays online for the other call.
     std::vector<ResourceLocks::Lock> locks;
     lacks_lock_ = absl::OkStatus();
     const auto take = [&](groups::LockOrError lock) {
@@ -139,7 +141,7 @@ class VolumeUnstager {
     } else if (!state.volume.has_value() && absl::IsFailedPrecondition(removed)) {
       return removed;
     } else if (!absl::IsNotFound(removed)) {
-      // Only a warning, because the kubelet accepts an empty folder but would repeat a failed call.
+      // Only warns, because the kubelet accepts an empty folder but would repeat a failed call.
       (void)Warn(absl::StrCat(
           "nothing is mounted at ", target_.path.ToString(), " any more",
           is_detachable_ ? ", its volume was flushed and its disk is offline: the detach is safe"
@@ -153,7 +155,7 @@ class VolumeUnstager {
   // remaining mount would keep the cloud from detaching a broken disk.
   absl::Status FlushAndTakeOffline(const VolumeId& volume, std::optional<uint32_t> disk) {
     const absl::Status flushed = host_.volume().FlushBeforeUnmount(context_, volume, target_);
-    // The disk may be pulled at any time.
+    // The disk may be removed at any time.
     if (absl::IsNotFound(flushed)) return context_.Check();
     AddStep(flushed.ok() ? StorageStep::kFlushed : StorageStep::kNotFlushed);
     // FlushBeforeUnmount() has logged the failure.
@@ -189,7 +191,7 @@ class VolumeUnstager {
   }
 
   // Returns true if a volume of the disk is, or may be, mounted elsewhere than at the target. The
-  // host itself refuses to take a disk offline from which Windows runs or boots.
+  // host itself refuses to take the disk offline that Windows runs or boots from.
   absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
                                        uint32_t disk) {
     // Queries the target's volume by its name, because a listing omits volumes that do not answer.
@@ -201,7 +203,7 @@ class VolumeUnstager {
     const bool is_here = located.ok() && located->extents.size() == 1 &&
                          located->extents.front().disk_number == disk;
     if (located.ok() && !is_here) return true;
-    // A disk as StageVolume makes it has no place for another volume.
+    // A disk from StageVolume has only one partition, so no other volume can exist.
     if (is_here && host_.disk().HasOnePartition(context, disk)) return false;
     ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
     const auto partitions = std::ranges::count_if(layout.partitions, &host::Partition::is_basic);
@@ -220,7 +222,7 @@ class VolumeUnstager {
   const ConfinedPath& target_;
   const bool keep_online_;
   StepClock clock_;
-  // The reason why a lock was not free in time, or OK.
+  // OK, or the reason why a lock was not free in time.
   absl::Status lacks_lock_;
   // True if this call has flushed the volume and taken its disk offline.
   bool is_detachable_ = false;

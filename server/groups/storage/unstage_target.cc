@@ -31,7 +31,7 @@ class TargetUnstager {
         portals_(std::move(portals)) {}
 
   absl::StatusOr<UnstageTargetResponse> Run() {
-    // A volume that does not answer is unstaged too.
+    // A volume that does not answer is also unstaged.
     const auto found = FindMounted(host_, context_, target_);
     ABSL_RETURN_IF_ERROR(context_.Check());
     const std::optional<MountedVolume> mounted = found.value_or(std::nullopt);
@@ -44,7 +44,8 @@ class TargetUnstager {
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
     response_.step_milliseconds = std::move(unstaged.step_milliseconds);
-    // Without a volume the only warning is that no disk was looked at; its session ends below.
+    // Without a volume the only warning is that no disk was checked. The session of that disk ends
+    // below.
     if (!response_.volume_id.empty()) response_.warnings = std::move(unstaged.warnings);
     const std::string& tenant = context_.peer().tenant;
     const std::string key =
@@ -76,8 +77,8 @@ class TargetUnstager {
   }
 
  private:
-  // Returns an error if the volume of another LUN than the request's is mounted at the target.
-  // Returns OK if the initiator or the disk does not answer, so that the volume is unmounted.
+  // Returns an error if the mounted volume at the target has another LUN than the request. Returns
+  // OK if the initiator or the disk does not answer, so that the volume is unmounted.
   absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
     const CallContext step = host::TeardownStep(context_);
@@ -97,7 +98,7 @@ class TargetUnstager {
     return absl::OkStatus();
   }
 
-  // Removes the portals that the request names and no session uses. A failure is only a warning,
+  // Removes the portals in the request, unless a session uses them. A failure is only a warning,
   // because a portal without a session does no harm.
   void RemovePortals() {
     for (const IscsiPortal& portal : portals_) {

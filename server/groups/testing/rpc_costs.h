@@ -1,5 +1,5 @@
-// A node of any size, and one call of each rpc that drivers call, to count the calls of Windows
-// that the rpc makes: scale_test.cc limits the counts, integration/bench/call_counts prints them.
+// A node of any size, and one call of each rpc that drivers call, to count the rpc's calls to
+// Windows. scale_test.cc limits the counts; integration/bench/call_counts prints them.
 #pragma once
 
 #include <functional>
@@ -30,8 +30,8 @@ inline std::string VolumeOf(int n) {
 inline std::string ShareOf(int n) { return absl::StrCat(R"(\\files\share)", n); }
 inline constexpr char kNewShare[] = R"(\\files\new)";
 
-// Returns a node with C: and `size` disks. The first half of them have a mounted and linked volume
-// each, the others are raw. There are as many mappings as volumes, and an iSCSI target.
+// Returns a node with C: and `size` disks. Half of the disks have a mounted and linked volume each,
+// the rest are raw. There are as many mappings as volumes, and an iSCSI target.
 inline std::string ScaledScenario(int size) {
   const auto quoted = [](const std::string& text) {
     return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}}), "\"");
@@ -104,14 +104,13 @@ struct ScaledNode {
       services;
 };
 
-// The calls are made in this order: one prepares the node for the next.
+// The calls are made in this order, because one prepares the node for the next.
 struct RpcCost {
   const char* name;
   // By how much the counts may grow with each disk of the node.
   int win32, wmi_objects;
-  // The most calls of WMI that are allowed; and those of csi-proxy v1.3.0 for a disk with two
-  // partitions, counted in its pkg/os and pkg/cim, or -1 if it has no such rpc. It opens a
-  // connection for each.
+  // The limit of WMI calls; and the WMI calls of csi-proxy v1.3.0 for a disk with two partitions,
+  // counted in its pkg/os and pkg/cim, or -1 if it lacks the rpc. It opens a connection for each.
   int most_wmi_calls, go;
   std::function<absl::Status(ScaledNode&)> call;
   // Prepares the call, uncounted.
@@ -258,7 +257,7 @@ inline std::vector<RpcCost> RpcCosts() {
   };
 }
 
-// Returns the calls of Windows that one call made; an error if it failed.
+// Returns the number of one call's calls to Windows, or an error if the call failed.
 inline absl::StatusOr<machine::simulator::CallCounts> CountsOf(const RpcCost& rpc,
                                                                ScaledNode& node) {
   if (rpc.before != nullptr) {

@@ -11,10 +11,10 @@
 namespace csi_proxy::volume {
 namespace {
 
-// The sizes that a disk and Windows report differ by less than this.
+// The sizes from a disk and from Windows differ by less than this.
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
-// Records growth that was given up. Returns OK unless the call has ended.
+// Records that the growth was given up. Returns OK unless the call has ended.
 absl::Status RecordGivenUp(const CallContext& context, Fallback reason, absl::string_view why) {
   const absl::Status over = context.Check();
   if (over.ok()) RecordFallback(reason, why);

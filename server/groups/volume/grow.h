@@ -12,15 +12,14 @@ namespace csi_proxy::volume {
 
 struct Growth {
   bool grew = false;
-  // The reason why the volume does not reach the end of its disk, in words; empty if it does or
-  // need not.
+  // Why the volume does not reach the end of its disk, in words; empty if it does or need not.
   std::string obstacle;
 };
 
 // Grows a volume to `asked` bytes, or as far as possible if that is 0. Also extends a file system
 // that is smaller than its partition. Returns FAILED_PRECONDITION if the disk has too little room.
-// Drivers request growth by less than 100 MiB at every mount, so its failure is not an error. With
-// `asked` 0, a file system that Windows cannot resize stays as it is.
+// At every mount drivers request growth by less than 100 MiB, so a failure of such growth is not an
+// error. With `asked` 0, a file system that Windows cannot resize stays unchanged.
 absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
                             host::VolumeView volume, uint64_t asked);
 

@@ -34,7 +34,7 @@ class VolumeService final : public Service {
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    // An Offline that its caller has left would take the disk from the mount.
+    // An Offline call that its caller has left could still take the disk offline under the mount.
     const auto disk = host().GetDiskNumber(context, volume);
     if (disk.ok()) {
       ABSL_RETURN_IF_ERROR(deps_.host->disk().AwaitChanges(context, *disk));
@@ -49,10 +49,10 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto target,
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
-    // Another call that waits for Windows may keep the lock; the mount ends without it.
+    // Another call may keep the lock while it waits for Windows. The mount ends without the lock.
     const auto lock = Lock(host::TeardownStep(context), volume);
     ABSL_RETURN_IF_ERROR(context.Check());
-    // A failed flush is ignored: a remaining mount would keep the cloud from detaching the disk.
+    // Ignores a failed flush, because a mount would keep the cloud from detaching the disk.
     (void)host().FlushBeforeUnmount(context, volume, target);
     ABSL_RETURN_IF_ERROR(host().Unmount(context, volume, target));
     return UnmountVolumeResponse{};
@@ -104,8 +104,8 @@ class VolumeService final : public Service {
       const CallContext& context, const GetDiskNumberFromVolumeIDRequest& request) override {
     ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
     const auto number = host().GetDiskNumber(context, volume);
-    // The error ends with the words of NotMounted(). Otherwise a driver that asks with the id of a
-    // mounted folder whose disk was pulled would fail and could never unstage.
+    // The error ends with the words of NotMounted(). Otherwise a driver that passes the id of a
+    // mounted folder on a removed disk would fail and could never unstage.
     if (absl::IsNotFound(number.status())) {
       return absl::NotFoundError(absl::StrCat("volume_id: cannot find the disk of volume ",
                                               volume.ToString(), " because it does not exist"));
@@ -149,8 +149,8 @@ class VolumeService final : public Service {
     return groups::LockVolume(*deps_.locks, context, volume);
   }
 
-  // Returns an error whose words, up to "exist", drivers read as "not mounted"; they fail without
-  // them. Drivers also accept the words if the path does exist; then `why` follows.
+  // Returns an error that drivers parse: they read its words up to "exist" as "not mounted", and
+  // fail without them. Drivers also accept the words if the path does exist; then `why` follows.
   static absl::Status NotMounted(const WindowsPath& path, const absl::Status& why) {
     const absl::Status error =
         absl::NotFoundError(absl::StrCat("target_path: cannot find a volume mounted at \"",
