@@ -1,7 +1,6 @@
 #include "client/ctl/output.h"
 
 #include <google/protobuf/text_format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <optional>
