@@ -46,7 +46,7 @@ constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 // The maximum of accepted connections that wait for their turn, and of turns between two checks for
 // new connections. The thread accepts waiting connections immediately, because the system has one
 // line for all clients and refuses the next client when the line is full.
-constexpr size_t kMaxArrivals = 1024;
+constexpr size_t kMaxArrivals = 4096;
 constexpr int kTurnsAtOnce = 32;
 
 // The longest wait for hung-up connections to end. No client can delay their end.
