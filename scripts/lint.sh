@@ -36,7 +36,7 @@ tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --
   xargs shellcheck --severity=warning --exclude=SC2034,SC2155 || failed=1
 # A deadline or duration measured by the wall clock changes when that clock steps (steady_time.h). These files display
 # the wall clock's time, or pass a deadline to gRPC, which converts it immediately.
-shows_time='client/(ctl/(watch|selftest/selftest|diagnose/diagnose)|cpp/link|sidecars/(driver|metrics|socket_[a-z]*))\.cc|http_server|call_log|service/(metrics|logging)|base/log_function'
+shows_time='client/(ctl/(watch|selftest/selftest|diagnose/diagnose)|cpp/link|sidecars/(driver|metrics|socket_[a-z]*))\.cc|http_server|call_log|observability/(metrics|logging)|platform/log_function'
 shows_time+='|rpc/pipe_server|csi_proxy/(call_context|node)\.h'
 wall=$(tracked {server,client,service_installer,codegen}/'*.cc' {server,client}/'*.h' | grep -v -e '_test\.cc' -e testing |
   grep -vE "$shows_time" | xargs grep -nE 'absl::Now\(|system_clock::now' || true)

@@ -237,8 +237,9 @@ void Connection::Send() {
     bool ok = false;
     // Without the lock, because other threads must not wait for the system: they queue, and this
     // thread takes their bytes.
+    const absl::string_view bytes = out_;
     mutex_.Unlock();
-    const bool ended = stream_->Write(out_, &ok);
+    const bool ended = stream_->Write(bytes, &ok);
     mutex_.Lock();
     if (ended) {
       EndWrite(ok);

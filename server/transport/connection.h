@@ -119,9 +119,9 @@ class Connection final : public std::enable_shared_from_this<Connection>,
 
   // SessionHandler. Called by the session, under the lock.
   Method Find(absl::string_view path) override { return service_->Find(path); }
-  void OnRequest(Request request) override;
-  void OnRequestsEnd(CallId call) override;
-  void OnCancel(CallId call) override;
+  void OnRequest(Request request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnRequestsEnd(CallId call) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnCancel(CallId call) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On any thread.
   void OnRoom() override;
 

@@ -5,7 +5,6 @@
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -152,7 +151,7 @@ class TestClient {
                                 uint32_t* flags, nghttp2_data_source* source, void*) -> ssize_t {
       auto* const from = static_cast<Body*>(source->ptr);
       const size_t size = std::min(most, from->bytes.size() - from->sent);
-      std::memcpy(bytes, from->bytes.data() + from->sent, size);
+      std::copy_n(from->bytes.data() + from->sent, size, bytes);
       from->sent += size;
       const bool all = from->sent == from->bytes.size();
       if (all && from->ends) *flags |= NGHTTP2_DATA_FLAG_EOF;
