@@ -174,9 +174,9 @@ void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* descripti
     if (ids->is_nvme_name_reversed) RecordFallback(Fallback::kNamespaceReversed);
     return;
   }
-  RecordRefusal(Fallback::kPage83FromWmi, ids.status(), {win32_error::kAccessDenied});
   description->status =
       Prefixed(absl::StrCat("reading page 83 of disk ", description->number), ids.status());
+  RecordRefusal(Fallback::kPage83FromWmi, description->status, {win32_error::kAccessDenied});
   description->page83 = UniqueIdOf(disk);
   if (!is_nvme || disk.GetUint32Or("UniqueIdFormat", 0).value_or(0) != kFormatEui64) return;
   absl::string_view eui = description->page83;
