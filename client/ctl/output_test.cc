@@ -340,7 +340,7 @@ TEST_F(OutputTest, YamlHasTheValuesOfJson) {
 
 TEST(YamlTest, ObjectsAndListsBecomeYamlBlocks) {
   EXPECT_EQ(Yaml("disk: 3 steps { name: 'a' rpcs: ['b', 'c'] milliseconds: 1.5 result: OK }"
-                 "steps { milliseconds: 1e21 }"),
+                 "steps { milliseconds: 250000 }"),
             "product_version: ''\n"
             "started: ''\n"
             "note: ''\n"
@@ -359,7 +359,7 @@ TEST(YamlTest, ObjectsAndListsBecomeYamlBlocks) {
             "    shows: ''\n"
             "    rpcs: []\n"
             "    result: UNKNOWN\n"
-            "    milliseconds: 1e+21\n"
+            "    milliseconds: 250000\n"
             "    detail: ''\n"
             "latencies: []\n"
             "passed: 0\n"
