@@ -18,7 +18,7 @@ LOAD_LIBRARY_SEARCH_SYSTEM32 = 0x800
 # (https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order). Only the load
 # configuration makes the second kind come from System32.
 KNOWN_DLLS = {"advapi32.dll", "kernel32.dll", "msvcrt.dll", "ntdll.dll", "ole32.dll", "oleaut32.dll",
-              "ws2_32.dll"}
+              "user32.dll", "ws2_32.dll"}
 OTHER_DLLS = {"bcrypt.dll", "dbghelp.dll", "iphlpapi.dll", "mswsock.dll"}
 
 
