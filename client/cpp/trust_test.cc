@@ -63,13 +63,13 @@ TEST(PipeOwnerTest, OnlyTheSameUserTrustsAUsersPipe) {
 }
 
 // A container's administrator can make such a pipe.
-TEST(PipeOwnerTest, NoClientTrustsAPipeOfAdministrators) {
+TEST(PipeOwnerTest, AClientRefusesAPipeOfAdministrators) {
   for (const char* client : {"S-1-5-18", kUser, "S-1-5-93-2-1"}) {
     EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"S-1-5-32-544", false, client})));
   }
 }
 
-TEST(PipeOwnerTest, NoClientTrustsAPipeOfAnUnknownOwner) {
+TEST(PipeOwnerTest, AClientRefusesAPipeOfAnUnknownOwner) {
   EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"", false, ""})));
   EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"", false, kUser})));
 }

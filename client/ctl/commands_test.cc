@@ -168,7 +168,7 @@ TEST_F(CommandsTest, TheErrorNamesAServerWithoutMetrics) {
 }
 
 // Secrets stay hidden in every way of giving them and in every failure.
-TEST_F(CommandsTest, NoOutputContainsASecret) {
+TEST_F(CommandsTest, OutputHidesSecrets) {
   const std::string file = directory_.path() + "/password";
   std::ofstream(file) << "Hidden\n";
   const std::vector<std::string> call = {"smb", "NewSmbGlobalMapping", "-v"};

@@ -143,7 +143,7 @@ TEST_F(MountedFolderContract, IsSymlinkDoesNotRevealWhichPathsExistOutside) {
 }
 
 // Calls trust links at a working directory, so no call may put a link or another entry there.
-TEST_F(MountedFolderContract, NoCallReplacesAWorkingDirectory) {
+TEST_F(MountedFolderContract, CallsRefuseToReplaceAWorkingDirectory) {
   const std::string inner = Below("pods\\inner");
   ASSERT_TRUE(Mkdir(inner).ok());
   ASSERT_TRUE(Mkdir(Below("t")).ok());

@@ -108,7 +108,7 @@ TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
 
 // A removal would take the share from other pods for a moment
 // (github.com/kubernetes/kubernetes/issues/93805).
-TEST_F(SmbContract, AWorkingMappingIsKeptWhateverStateWindowsReports) {
+TEST_F(SmbContract, AWorkingMappingIsKeptInEveryReportedState) {
   const auto request = Mapping(R"(\\fileserver.example\data)", "");
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   node_->core()->Change(

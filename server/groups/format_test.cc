@@ -200,7 +200,7 @@ class FormatRace {
 
 // No order of calls loses data written after a mount. CSI_PROXY_TEST_CALLS sets the number of
 // orders.
-TEST(FormatRaceTest, NoOrderOfCallsLosesDataWrittenAfterAMount) {
+TEST(FormatRaceTest, EveryOrderOfCallsKeepsDataWrittenAfterAMount) {
   const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
   uint64_t orders = 0;
   if (text == nullptr || !absl::SimpleAtoi(text, &orders)) orders = 1000;

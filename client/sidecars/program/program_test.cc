@@ -181,7 +181,7 @@ TEST_F(ProgramPosixTest, BothSidecarsServeADriver) {
 }
 
 // gRPC's threads wake up several times a second, so they must only exist during calls.
-TEST_F(ProgramPosixTest, NoGrpcThreadRunsBetweenCalls) {
+TEST_F(ProgramPosixTest, GrpcEndsItsThreadsBetweenCalls) {
   const TestingDriver driver(csi_);
   LaunchBoth({"--http-endpoint=" + Endpoint()});
   const auto grpc_threads = [&] {
