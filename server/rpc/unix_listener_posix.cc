@@ -52,27 +52,20 @@ constexpr int kTurnsAtOnce = 32;
 // The longest wait for hung-up connections to end. No client can delay their end.
 constexpr absl::Duration kLongestEnd = absl::Seconds(2);
 
-bool DescriptorsRunOut(int newest) {
+rlim_t MaxDescriptors() {
   rlimit limit;
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-         static_cast<rlim_t>(newest) + kSpareDescriptors >= limit.rlim_cur;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+bool DescriptorsRunOut(int newest) {
+  return static_cast<rlim_t>(newest) + kSpareDescriptors >= MaxDescriptors();
 }
 
 // Limits each tenant to half of the descriptors.
 ListenerLimits WithinDescriptors(ListenerLimits limits) {
-  rlimit descriptors;
-  if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0) {
-    limits.max_connections_of_tenant =
-        std::min<size_t>(limits.max_connections_of_tenant, descriptors.rlim_cur / 2);
-  }
+  limits.max_connections_of_tenant =
+      std::min<size_t>(limits.max_connections_of_tenant, MaxDescriptors() / 2);
   return limits;
-}
-
-// Limits the arrivals to an eighth of the descriptors, because none of them can be evicted.
-size_t MaxArrivals() {
-  rlimit descriptors;
-  if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kMaxArrivals;
-  return std::min<size_t>(kMaxArrivals, descriptors.rlim_cur / 8);
 }
 
 // Returns the process that has connected; 0 if the system does not know it.
@@ -143,7 +136,8 @@ class UnixListener final : public Listener {
 
   const std::string directory_path_;
   const size_t client_share_;
-  const size_t max_arrivals_ = MaxArrivals();
+  // At most an eighth of the descriptors, because the table cannot evict arrivals.
+  const size_t max_arrivals_ = std::min<size_t>(kMaxArrivals, MaxDescriptors() / 8);
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
   UniqueFd wake_;
