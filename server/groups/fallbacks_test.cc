@@ -301,28 +301,15 @@ TEST_F(FallbackTest, AnOpenThatFailsOnceUsesItsFallback) {
 }
 
 TEST_F(FallbackTest, APortalThatCannotBeUpdatedUsesItsFallback) {
-  ASSERT_TRUE(iscsi_
-                  ->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5",
-                                                                 .target_port = 3260}})
-                  .ok());
+  const iscsi::TargetPortal portal = {.target_address = "10.0.0.5", .target_port = 3260};
+  const auto discover = [&] {
+    return iscsi_->DiscoverTargetPortal(context_, {.target_portal = portal}).status();
+  };
+  ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 1, 0x80041001);
-  EXPECT_THAT(Taken([&] {
-                return iscsi_
-                    ->DiscoverTargetPortal(
-                        context_,
-                        {.target_portal = {.target_address = "10.0.0.5", .target_port = 3260}})
-                    .status();
-              }),
-              ElementsAre(Pair("portal-not-updated", 1)));
+  EXPECT_THAT(Taken(discover), ElementsAre(Pair("portal-not-updated", 1)));
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 1, 0xEFFF0003);
-  EXPECT_THAT(Taken([&] {
-                return iscsi_
-                    ->DiscoverTargetPortal(
-                        context_,
-                        {.target_portal = {.target_address = "10.0.0.5", .target_port = 3260}})
-                    .status();
-              }),
-              ElementsAre(Pair("portal-refuses", 1)));
+  EXPECT_THAT(Taken(discover), ElementsAre(Pair("portal-refuses", 1)));
 }
 
 }  // namespace
