@@ -10,6 +10,7 @@
 #include "server/base/status_macros.h"
 #include "server/host/devices.h"
 #include "server/host/iscsi_authentication.h"
+#include "server/host/iscsi_objects.h"
 #include "server/machine/cim/errors.h"
 #include "server/names/refusals.h"
 #include "server/names/win32_error.h"
@@ -21,36 +22,16 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-constexpr cim::Association kTargetsOfPortal = {
-    "MSFT_iSCSITargetToiSCSITargetPortal", "MSFT_iSCSITarget", "iSCSITarget", "iSCSITargetPortal"};
-constexpr cim::Association kSessionsOfTarget = {"MSFT_iSCSITargetToiSCSISession",
-                                                "MSFT_iSCSISession", "iSCSISession", "iSCSITarget"};
-constexpr cim::Association kConnectionsOfTarget = {
-    "MSFT_iSCSITargetToiSCSIConnection", "MSFT_iSCSIConnection", "iSCSIConnection", "iSCSITarget"};
-constexpr cim::Association kConnectionsOfSession = {"MSFT_iSCSISessionToiSCSIConnection",
-                                                    "MSFT_iSCSIConnection", "iSCSIConnection",
-                                                    "iSCSISession"};
-constexpr cim::Association kDisksOfConnection = {"MSFT_iSCSIConnectionToDisk", "MSFT_Disk", "Disk",
-                                                 "iSCSIConnection"};
-
-std::string PortalText(const IscsiPortal& portal) {
-  return absl::StrCat(portal.address, ":", portal.port);
-}
-
 cim::Arguments PortalArguments(const IscsiPortal& portal) {
   return {{"TargetPortalAddress", Value::String(portal.address)},
           {"TargetPortalPortNumber", Value::Uint16(portal.port)}};
-}
-
-absl::Status Failed(absl::string_view operation, const absl::Status& status) {
-  return RefusedBy(Refuser::kInitiator, Prefixed(operation, status));
 }
 
 absl::Status Invoke(cim::Session& wmi, const CallContext& context, const std::string& path,
                     const std::string& method, const cim::Arguments& arguments,
                     const std::string& operation, cim::Object* out = nullptr) {
   auto result = wmi.Invoke(context, Namespace::kStorage, path, method, arguments);
-  if (!result.ok()) return Failed(operation, result.status());
+  if (!result.ok()) return InitiatorError(operation, result.status());
   if (out != nullptr) *out = std::move(result->out);
   return RefusedBy(Refuser::kInitiator, cim::ReturnValueStatus(operation, *result));
 }
@@ -81,26 +62,6 @@ absl::StatusOr<std::string> LogIn(cim::Session& wmi, const CallContext& context,
   const auto session = out.Get("CreatediSCSISession");
   const auto object = session.ok() ? session->AsObject() : session.status();
   return object.ok() ? object->GetString("SessionIdentifier").value_or("") : "";
-}
-
-absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const CallContext& context,
-                                                    const cim::Object& target,
-                                                    const std::string& iqn) {
-  auto sessions = wmi.Associators(context, Namespace::kStorage, target.path(), kSessionsOfTarget);
-  if (sessions.ok()) return sessions;
-  return Failed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
-}
-
-// Returns the sessions with these ids.
-absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const CallContext& context,
-                                                    const cim::Object& target,
-                                                    const std::string& iqn,
-                                                    const std::set<std::string>& ids) {
-  ABSL_ASSIGN_OR_RETURN(auto sessions, SessionsOf(wmi, context, target, iqn));
-  std::erase_if(sessions, [&](const cim::Object& session) {
-    return !ids.contains(session.GetString("SessionIdentifier").value_or(""));
-  });
-  return sessions;
 }
 
 // Returns the name of a target's sessions for DetachedRuns.
@@ -139,40 +100,13 @@ absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext&
   return absl::OkStatus();
 }
 
-// Returns the connections of a target or a session.
-absl::StatusOr<std::vector<IscsiConnection>> ConnectionsOf(cim::Session& wmi,
-                                                           const CallContext& context,
-                                                           const cim::Object& object,
-                                                           const cim::Association& association,
-                                                           const std::string& iqn) {
-  const std::string operation = absl::StrCat("listing the disks of target ", iqn);
-  const auto objects = wmi.Associators(context, Namespace::kStorage, object.path(), association);
-  if (!objects.ok()) return Failed(operation, objects.status());
-  std::vector<IscsiConnection> connections;
-  for (const cim::Object& found : *objects) {
-    IscsiConnection& connection = connections.emplace_back();
-    connection.portal.address = found.GetString("TargetAddress").value_or("");
-    connection.portal.port = static_cast<uint16_t>(found.GetUint32("TargetPortNumber").value_or(0));
-    const auto disks =
-        wmi.Associators(context, Namespace::kStorage, found.path(), kDisksOfConnection);
-    if (!disks.ok()) return Failed(operation, disks.status());
-    for (const cim::Object& disk : *disks) {
-      ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
-      connection.disks.push_back(number);
-    }
-    std::sort(connection.disks.begin(), connection.disks.end());
-  }
-  return connections;
-}
-
 absl::StatusOr<std::vector<std::string>> ListTargets(cim::Session& wmi, const CallContext& context,
                                                      const cim::Object& portal,
                                                      bool connected_only) {
-  const auto targets =
-      wmi.Associators(context, Namespace::kStorage, portal.path(), kTargetsOfPortal);
-  if (!targets.ok()) return Failed("listing iSCSI targets", targets.status());
+  ABSL_ASSIGN_OR_RETURN(const auto targets,
+                        TargetsOf(wmi, context, portal, "listing iSCSI targets"));
   std::vector<std::string> iqns;
-  for (const cim::Object& target : *targets) {
+  for (const cim::Object& target : targets) {
     ABSL_ASSIGN_OR_RETURN(auto iqn, target.GetString("NodeAddress"));
     ABSL_ASSIGN_OR_RETURN(const auto connected,
                           connected_only ? target.GetBoolean("IsConnected") : true);
@@ -181,50 +115,12 @@ absl::StatusOr<std::vector<std::string>> ListTargets(cim::Session& wmi, const Ca
   return iqns;
 }
 
-absl::StatusOr<std::optional<cim::Object>> FindTarget(cim::Session& wmi, const CallContext& context,
-                                                      const std::string& iqn) {
-  auto targets = wmi.Query(context, Namespace::kStorage,
-                           cim::Query("MSFT_iSCSITarget").Where("NodeAddress", Value::String(iqn)));
-  if (!targets.ok()) return Failed("finding the iSCSI target", targets.status());
-  for (cim::Object& target : *targets) {
-    ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
-    if (EqualNames(address, iqn)) return std::move(target);
-  }
-  return std::nullopt;
-}
-
-absl::StatusOr<cim::Object> FindPortal(cim::Session& wmi, const CallContext& context,
-                                       const IscsiPortal& portal) {
-  auto portals = wmi.Query(context, Namespace::kStorage,
-                           cim::Query("MSFT_iSCSITargetPortal")
-                               .Where("TargetPortalAddress", Value::String(portal.address))
-                               .Where("TargetPortalPortNumber", Value::Uint16(portal.port)));
-  if (!portals.ok()) return Failed("finding the iSCSI portal", portals.status());
-  if (!portals->empty()) return std::move(portals->front());
-  return absl::NotFoundError(absl::StrCat(
-      "portal ", PortalText(portal),
-      " is not registered, or the service MSiSCSI does not run: see `Get-Service MSiSCSI`"));
-}
-
-absl::StatusOr<cim::Object> FindTarget(cim::Session& wmi, const CallContext& context,
-                                       const IscsiPortal& portal, const std::string& iqn) {
-  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(wmi, context, portal));
-  auto targets = wmi.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
-  if (!targets.ok()) return Failed("finding the iSCSI target", targets.status());
-  for (cim::Object& target : *targets) {
-    ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
-    if (EqualNames(address, iqn)) return std::move(target);
-  }
-  return absl::NotFoundError(
-      absl::StrCat("portal ", PortalText(portal), " offers no target ", iqn));
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<IscsiPortal>> IscsiHost::ListPortals(const CallContext& context) {
   const auto objects =
       wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_iSCSITargetPortal"));
-  if (!objects.ok()) return Failed("listing iSCSI portals", objects.status());
+  if (!objects.ok()) return InitiatorError("listing iSCSI portals", objects.status());
   std::vector<IscsiPortal> portals;
   for (const cim::Object& object : *objects) {
     ABSL_ASSIGN_OR_RETURN(auto address, object.GetString("TargetPortalAddress"));
@@ -329,8 +225,7 @@ absl::StatusOr<std::vector<IscsiSession>> IscsiHost::GetSessions(const CallConte
     ABSL_ASSIGN_OR_RETURN(session.id, object.GetString("SessionIdentifier"));
     session.chap = ReadAuthenticationType(object.GetString("AuthenticationType").value_or(""));
     ABSL_ASSIGN_OR_RETURN(session.is_persistent, object.GetBoolean("IsPersistent"));
-    ABSL_ASSIGN_OR_RETURN(session.connections,
-                          ConnectionsOf(wmi_, context, object, kConnectionsOfSession, iqn));
+    ABSL_ASSIGN_OR_RETURN(session.connections, ConnectionsOfSession(wmi_, context, object, iqn));
   }
   return sessions;
 }
@@ -395,8 +290,7 @@ absl::StatusOr<std::vector<uint32_t>> IscsiHost::GetTargetDisks(const CallContex
   ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
   ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
   if (!connected) return std::vector<uint32_t>();
-  ABSL_ASSIGN_OR_RETURN(const auto connections,
-                        ConnectionsOf(wmi_, context, target, kConnectionsOfTarget, iqn));
+  ABSL_ASSIGN_OR_RETURN(const auto connections, ConnectionsOfTarget(wmi_, context, target, iqn));
   std::vector<uint32_t> numbers;
   for (const IscsiConnection& connection : connections) {
     numbers.insert(numbers.end(), connection.disks.begin(), connection.disks.end());

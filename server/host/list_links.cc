@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
-#include "server/host/mount_point.h"
+#include "server/host/link_ends.h"
 #include "server/host/patient_open.h"
 #include "server/host/resolve_path.h"
 #include "server/machine/reparse_point.h"
@@ -91,7 +90,7 @@ struct LinkToFollow {
 class LinkWalker {
  public:
   LinkWalker(machine::Os& os, const CallContext& context, const LinkWalkLimits& limits)
-      : os_(os), context_(context), limits_(limits) {
+      : os_(os), context_(context), limits_(limits), ends_(os, context) {
     const SteadyTime now = SteadyTime::Now();
     until_ = now + limits.time;
     if (context.deadline() != SteadyTime::InfiniteFuture()) {
@@ -326,6 +325,18 @@ class LinkWalker {
     found_.push_back(std::move(found));
   }
 
+  absl::Status Follow(LinkToFollow* found) {
+    ABSL_RETURN_IF_ERROR(context_.Check());
+    if (found->volume.has_value()) {
+      found->link.end = ends_.EndAt(*found->volume);
+      return absl::OkStatus();
+    }
+    if (found->link.target.empty()) return absl::OkStatus();
+    if (SteadyTime::Now() <= until_) return ends_.Follow(found->path, &found->link);
+    Miss();
+    return absl::OkStatus();
+  }
+
   LinkList Answer() {
     for (LinkToFollow& found : found_) list_.links.push_back(std::move(found.link));
     const auto by_path = [](const FoundLink& a, const FoundLink& b) { return a.path < b.path; };
@@ -339,48 +350,10 @@ class LinkWalker {
     return std::move(list_);
   }
 
-  absl::Status Follow(LinkToFollow* found) {
-    ABSL_RETURN_IF_ERROR(context_.Check());
-    if (found->volume.has_value()) {
-      found->link.end = EndAt(*found->volume);
-      return absl::OkStatus();
-    }
-    if (found->link.target.empty()) return absl::OkStatus();
-    if (SteadyTime::Now() > until_) {
-      Miss();
-      return absl::OkStatus();
-    }
-    const absl::StatusOr<ResolvedPath> end =
-        ResolvePath(os_, context_, found->path,
-                    {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
-    ABSL_RETURN_IF_ERROR(context_.Check());
-    if (!end.ok()) {
-      // The path has too many links.
-      if (absl::IsFailedPrecondition(end.status())) found->link.end = LinkEnd::kNowhere;
-      return absl::OkStatus();
-    }
-    if (end->server.has_value()) {
-      found->link.end = LinkEnd::kOnServer;
-      found->link.share = end->server->Share();
-      found->link.folder = end->server->ToString();
-    } else if (end->found() && end->link.has_value() && end->link->volume.has_value()) {
-      found->link.end = EndAt(*end->link->volume);
-    } else {
-      found->link.end = end->found() && end->is_directory() ? LinkEnd::kThere : LinkEnd::kNowhere;
-    }
-    return absl::OkStatus();
-  }
-
-  // Returns the end of a link to a volume. Checks each volume once.
-  LinkEnd EndAt(const VolumeId& volume) {
-    const auto [known, is_new] = volumes_.try_emplace(volume, LinkEnd::kThere);
-    if (is_new && IsVolumeGone(os_, volume)) known->second = LinkEnd::kNowhere;
-    return known->second;
-  }
-
   machine::Os& os_;
   const CallContext& context_;
   const LinkWalkLimits limits_;
+  LinkEnds ends_;
   SteadyTime until_;
   std::vector<Start> starts_;
   // The directories to read: at index 1 those that a pod can write, at index 0 the rest.
@@ -398,7 +371,6 @@ class LinkWalker {
   // The number of links at the front of `found_` that have been followed.
   size_t followed_ = 0;
   LinkList list_;
-  std::map<VolumeId, LinkEnd> volumes_;
   size_t entries_ = 0;
   size_t found_bytes_ = 0;
   bool is_over_ = false;

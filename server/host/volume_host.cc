@@ -1,5 +1,5 @@
-// Volumes: found and queried through Win32, formatted through WMI, and mounted by the volume mount
-// point calls on directories that ResolvePath() holds. resize_volume.cc resizes them.
+// Volumes: found and queried through Win32, and mounted by the volume mount point calls on
+// directories that ResolvePath() holds. format_volume.cc formats them, resize_volume.cc resizes them.
 #include "server/host/volume_host.h"
 
 #include <algorithm>
@@ -47,27 +47,6 @@ void SortDataFirst(machine::Os& os, uint32_t disk_number, std::vector<VolumeView
              (!entry.holds_volume || entry.is_active);
     });
   });
-}
-
-// Returns the name of a file system for DetachedRuns.
-std::string FileSystemName(const VolumeId& volume) {
-  return absl::StrCat("the file system of volume ", volume.ToString());
-}
-
-// Returns a volume's file system, "" for none, and the folders that mount it. Windows gives letters
-// by itself.
-absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
-  const auto file_system = os.GetFileSystem(volume.ToString());
-  if (!file_system.ok() && !HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) {
-    return VolumeError(volume, "reading", file_system.status());
-  }
-  const auto paths = os.ListMountPoints(volume.ToString());
-  if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
-  std::string use = file_system.ok() && file_system->name != "RAW" ? file_system->name : "";
-  for (const std::string& path : *paths) {
-    if (!MountPoint{path}.is_drive()) absl::StrAppend(&use, "\n", path);
-  }
-  return use;
 }
 
 }  // namespace
@@ -180,39 +159,6 @@ absl::StatusOr<std::string> VolumeHost::FindData(const CallContext& context,
 std::string VolumeHost::SignOfUse(const VolumeView& volume) const {
   if (volume.has_folder) return "a folder mounts it or has mounted it";
   return deps_.used->Has(volume.id) ? "it had a file system earlier" : "";
-}
-
-absl::Status VolumeHost::AwaitFormat(const CallContext& context, const VolumeId& volume) {
-  return deps_.changes->Await(context, FileSystemName(volume));
-}
-
-absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
-                                const FormatOptions& options) {
-  const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
-  const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);
-  if (!object.ok()) return Prefixed(operation, object.status());
-  cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
-                              {"FileSystemLabel", Value::String(options.label)},
-                              {"Full", Value::Boolean(false)},
-                              {"Force", Value::Boolean(true)}};
-  if (options.allocation_unit_bytes != 0) {
-    arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
-  }
-  // A repeated Format may begin long after the caller has left.
-  ABSL_ASSIGN_OR_RETURN(const std::string before, UseOf(os_, volume));
-  const auto check = [&os = os_, volume, before]() -> absl::Status {
-    ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));
-    if (now == before) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat(
-        "volume ", volume.ToString(), " has been formatted or mounted meanwhile: repeat the call"));
-  };
-  return deps_.changes->Run(
-      context, {FileSystemName(volume)},
-      [&storage = storage_, path = object->path(), arguments, operation,
-       check](const CallContext& run) {
-        return storage.Call(run, operation, path, "Format", arguments, check);
-      },
-      absl::InfiniteDuration());
 }
 
 absl::StatusOr<VolumeHealth> VolumeHost::ReadHealth(const CallContext& context,

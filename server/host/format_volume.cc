@@ -1,0 +1,71 @@
+// Formats volumes through WMI.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
+#include "server/host/find_volume.h"
+#include "server/host/volume_host.h"
+#include "server/names/win32_error.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using cim::Value;
+
+// Returns the name of a file system for DetachedRuns.
+std::string FileSystemName(const VolumeId& volume) {
+  return absl::StrCat("the file system of volume ", volume.ToString());
+}
+
+// Returns a volume's file system, "" for none, and the folders that mount it. Windows gives letters
+// by itself.
+absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
+  const auto file_system = os.GetFileSystem(volume.ToString());
+  if (!file_system.ok() && !HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) {
+    return VolumeError(volume, "reading", file_system.status());
+  }
+  const auto paths = os.ListMountPoints(volume.ToString());
+  if (!paths.ok()) return VolumeError(volume, "asking for the folders of", paths.status());
+  std::string use = file_system.ok() && file_system->name != "RAW" ? file_system->name : "";
+  for (const std::string& path : *paths) {
+    if (!MountPoint{path}.is_drive()) absl::StrAppend(&use, "\n", path);
+  }
+  return use;
+}
+
+}  // namespace
+
+absl::Status VolumeHost::AwaitFormat(const CallContext& context, const VolumeId& volume) {
+  return deps_.changes->Await(context, FileSystemName(volume));
+}
+
+absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
+                                const FormatOptions& options) {
+  const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
+  const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);
+  if (!object.ok()) return Prefixed(operation, object.status());
+  cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
+                              {"FileSystemLabel", Value::String(options.label)},
+                              {"Full", Value::Boolean(false)},
+                              {"Force", Value::Boolean(true)}};
+  if (options.allocation_unit_bytes != 0) {
+    arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
+  }
+  // A repeated Format may begin long after the caller has left.
+  ABSL_ASSIGN_OR_RETURN(const std::string before, UseOf(os_, volume));
+  const auto check = [&os = os_, volume, before]() -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));
+    if (now == before) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(
+        "volume ", volume.ToString(), " has been formatted or mounted meanwhile: repeat the call"));
+  };
+  return deps_.changes->Run(
+      context, {FileSystemName(volume)},
+      [&storage = storage_, path = object->path(), arguments, operation,
+       check](const CallContext& run) {
+        return storage.Call(run, operation, path, "Format", arguments, check);
+      },
+      absl::InfiniteDuration());
+}
+
+}  // namespace csi_proxy::host

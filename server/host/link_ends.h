@@ -1,0 +1,34 @@
+// The ends of links, after the links behind them are followed.
+#pragma once
+
+#include <map>
+
+#include "absl/status/status.h"
+#include "csi_proxy/call_context.h"
+#include "server/host/list_links.h"
+#include "server/machine/os.h"
+#include "server/names/volume_id.h"
+#include "server/names/windows_path.h"
+
+namespace csi_proxy::host {
+
+// Looks at each volume once. Not thread-safe.
+class LinkEnds {
+ public:
+  // REQUIRES: `os` and `context` outlive this object.
+  LinkEnds(machine::Os& os, const CallContext& context) : os_(os), context_(context) {}
+
+  // Returns the end of a link to `volume`.
+  LinkEnd EndAt(const VolumeId& volume);
+
+  // Follows the link at `path`, and sets `end`, `share` and `folder` of `link`. Leaves kUnknown if
+  // Windows refuses. Returns an error only if the call has ended.
+  absl::Status Follow(const ConfinedPath& path, FoundLink* link);
+
+ private:
+  machine::Os& os_;
+  const CallContext& context_;
+  std::map<VolumeId, LinkEnd> volumes_;
+};
+
+}  // namespace csi_proxy::host
