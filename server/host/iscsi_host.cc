@@ -76,6 +76,14 @@ std::string PortalObject(const IscsiPortal& portal) {
   return absl::AsciiStrToLower(FoldName(PortalName(portal)));
 }
 
+// Returns true if the target no longer has the session, because another program ended it.
+bool HasEnded(cim::Session& wmi, const CallContext& context, const cim::Object& target,
+              const std::string& iqn, const cim::Object& session) {
+  const auto sessions =
+      SessionsOf(wmi, context, target, iqn, {session.GetString("SessionIdentifier").value_or("")});
+  return sessions.ok() ? sessions->empty() : absl::IsNotFound(sessions.status());
+}
+
 absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext& context,
                  const std::string& iqn, const cim::Object& target,
                  const std::vector<cim::Object>& sessions) {
@@ -84,14 +92,17 @@ absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext&
     ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
     ABSL_ASSIGN_OR_RETURN(const auto identifier, session.Get("SessionIdentifier"));
     // Otherwise the initiator would log in again at the next start.
-    if (persistent) {
-      ABSL_RETURN_IF_ERROR(Invoke(wmi, context, session.path(), "Unregister", {}, operation));
+    absl::Status status;
+    if (persistent) status = Invoke(wmi, context, session.path(), "Unregister", {}, operation);
+    const bool is_unregistered = persistent && status.ok();
+    if (status.ok()) {
+      status = Invoke(wmi, context, target.path(), "Disconnect",
+                      {{"SessionIdentifier", identifier}}, operation);
     }
-    absl::Status status = Invoke(wmi, context, target.path(), "Disconnect",
-                                 {{"SessionIdentifier", identifier}}, operation);
     if (status.ok()) continue;
+    if (absl::IsNotFound(status) && HasEnded(wmi, context, target, iqn, session)) continue;
     // The session has not ended, so the initiator must open it again at the next start.
-    if (persistent && !Invoke(wmi, context, session.path(), "Register", {}, operation).ok()) {
+    if (is_unregistered && !Invoke(wmi, context, session.path(), "Register", {}, operation).ok()) {
       warn(absl::StrCat("the session with target ", iqn,
                         " is no longer persistent: the next start does not restore it"));
     }

@@ -1,5 +1,7 @@
 #include "absl/strings/str_format.h"
 #include "server/host/testing.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -145,6 +147,42 @@ TEST_F(IscsiTest, OneTargetCanHaveSessionsWithTwoPortals) {
   EXPECT_THAT(*iscsi().GetSessions(context_, "iqn.x:open"), IsEmpty());
   node_->Reboot();
   EXPECT_THAT(*iscsi().GetSessions(context_, "iqn.x:open"), IsEmpty());
+}
+
+// Another program ends all sessions just before the `method` is called.
+class EndingSession final : public machine::simulator::wmi::SimulatedSession {
+ public:
+  EndingSession(machine::simulator::Core* core, std::string method)
+      : SimulatedSession(core), core_(*core), method_(std::move(method)) {}
+
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override {
+    if (method == method_) {
+      core_.Change([](NodeState& state) {
+        for (auto& target : state.iscsi_portals[0].targets) target.connected = false;
+      });
+    }
+    return SimulatedSession::DoInvoke(context, space, path, method, arguments);
+  }
+
+ private:
+  machine::simulator::Core& core_;
+  const std::string method_;
+};
+
+TEST_F(IscsiTest, DisconnectSucceedsIfAnotherProgramEndsTheSession) {
+  for (const char* method : {"Unregister", "Disconnect"}) {
+    SCOPED_TRACE(method);
+    Host host(std::make_unique<EndingSession>(node_->core(), method),
+              machine::simulator::NewSimulatedOs(node_->core()));
+    ASSERT_THAT(host.iscsi().AddPortal(context_, kPortal), IsOk());
+    ASSERT_THAT(
+        host.iscsi().OpenSession(context_, kPortal, "iqn.x:open", {}, {.is_persistent = true}),
+        IsOk());
+    EXPECT_THAT(host.iscsi().Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
+    EXPECT_THAT(host.iscsi().RemovePortal(context_, kPortal), IsOk());
+  }
 }
 
 TEST_F(IscsiTest, ConnectIsUnavailableIfThePortalIsUnreachable) {
