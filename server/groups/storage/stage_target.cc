@@ -17,6 +17,7 @@
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
+#include "server/groups/storage/lun.h"
 #include "server/groups/storage/target.h"
 
 namespace csi_proxy::storage {
@@ -47,20 +48,10 @@ constexpr absl::Duration kAfterwards = absl::Seconds(5);
 // How long to wait for a session's disks.
 constexpr absl::Duration kLunArrival = absl::Seconds(10);
 
-// DiskDescription::offline_reason of a second path to a disk
-// (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_disk_offline_reason).
-constexpr char kRedundantPath[] = "Redundant Path";
-
 // Returns true for an IP address: a DNS name has no colon, but a letter in its last label.
 bool IsIpAddress(absl::string_view address) {
   return absl::StrContains(address, ':') ||
          address.find_first_not_of("0123456789.") == absl::string_view::npos;
-}
-
-std::string Numbers(const std::vector<DiskDescription>& disks) {
-  return absl::StrJoin(disks, ", ", [](std::string* out, const DiskDescription& disk) {
-    absl::StrAppend(out, disk.number);
-  });
 }
 
 bool IsBy(const host::IscsiSession& session, const IscsiPortal& portal) {
@@ -99,7 +90,7 @@ class TargetStager {
     ABSL_RETURN_IF_ERROR(Connect());
     ABSL_RETURN_IF_ERROR(MakeOwnPersistent());
     ABSL_ASSIGN_OR_RETURN(const auto disks, AwaitDisks());
-    return Choose(disks);
+    return ChooseDisk(request_, disks, others_);
   }
 
   // Ends the sessions that UnstageTarget has kept for this call, even if the caller has left,
@@ -301,8 +292,7 @@ class TargetStager {
                      })));
   }
 
-  // Returns the disks with the LUN, by number. Sets `complete` if every session shows the LUN.
-  absl::StatusOr<std::vector<DiskDescription>> Look(bool* complete) {
+  absl::StatusOr<LunDisks> Look() {
     ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
     if (own_.empty()) {
       return absl::UnavailableError(absl::StrCat(
@@ -310,26 +300,7 @@ class TargetStager {
     }
     ABSL_ASSIGN_OR_RETURN(const auto all,
                           host_.disk().ListDisks(context_, host::AskDisks::kLocation));
-    std::set<uint32_t> numbers;
-    *complete = true;
-    for (const host::IscsiSession& session : own_) {
-      bool shows = false;
-      for (const host::IscsiConnection& connection : session.connections) {
-        for (const DiskDescription& disk : all) {
-          if (!connection.Shows(disk.number)) continue;
-          if (!HasLun(disk, request_.lun_id, connection)) continue;
-          numbers.insert(disk.number);
-          shows = true;
-        }
-      }
-      *complete = *complete && shows;
-    }
-    std::vector<DiskDescription> found;
-    for (const DiskDescription& disk : all) {
-      if (numbers.contains(disk.number)) found.push_back(disk);
-    }
-    if (found.empty()) *complete = false;
-    return found;
+    return FindLun(request_.lun_id, own_, all);
   }
 
   // Waits until all paths to the disk have appeared, and returns their disks.
@@ -339,9 +310,8 @@ class TargetStager {
     bool rescanned = false;
     while (true) {
       devices.Watch();
-      bool complete = false;
-      ABSL_ASSIGN_OR_RETURN(const auto found, Look(&complete));
-      if (complete || (!request_.multipath && !found.empty())) return found;
+      ABSL_ASSIGN_OR_RETURN(const auto found, Look());
+      if (found.complete || (!request_.multipath && !found.disks.empty())) return found.disks;
       if (!rescanned) {
         ABSL_RETURN_IF_ERROR(host_.disk().Rescan(context_));
         AddStep(StorageStep::kRescanned);
@@ -350,46 +320,13 @@ class TargetStager {
       }
       if (devices.Wait(waiting).ok()) continue;
       ABSL_RETURN_IF_ERROR(context_.Check());
-      if (!found.empty()) return found;
+      if (!found.disks.empty()) return found.disks;
       return absl::NotFoundError(absl::StrCat("lun_id: target ", request_.iqn,
                                               " shows no disk with LUN ", request_.lun_id,
-                                              " by its sessions with ", PortalsOfSessions(),
+                                              " by its sessions with ", PortalsOf(own_),
                                               ". Check that the array gives the node this LUN; if "
                                               "the target has moved, name its portal"));
     }
-  }
-
-  std::string PortalsOfSessions() const {
-    std::set<std::string> portals;
-    for (const host::IscsiSession& session : own_) {
-      for (const host::IscsiConnection& connection : session.connections) {
-        portals.insert(absl::StrCat(connection.portal.address, ":", connection.portal.port));
-      }
-    }
-    return absl::StrJoin(portals, ", ");
-  }
-
-  // Returns the disk to use. Without MPIO each session shows the LUN as a separate disk, and all
-  // but one must stay offline: writes through two of them would destroy the data.
-  absl::StatusOr<DiskDescription> Choose(const std::vector<DiskDescription>& found) {
-    std::vector<DiskDescription> usable;
-    for (const DiskDescription& disk : found) {
-      if (disk.is_online || disk.offline_reason != kRedundantPath) usable.push_back(disk);
-    }
-    if (usable.size() == 1 && (found.size() == 1 || portals_.size() == 1)) return usable.front();
-    if (usable.empty() && others_ > 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "portals: LUN ", request_.lun_id, " of target ", request_.iqn, " is disk ",
-          Numbers(found), ", a second path to a disk in use: ", others_,
-          " sessions of the target are by other portals or with another authentication. Unstage "
-          "what was staged by them first"));
-    }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "multipath: LUN ", request_.lun_id, " of target ", request_.iqn,
-        " is not one disk but several, ", Numbers(found),
-        ", as MPIO does not claim it. Install the feature Multipath-IO, run "
-        "`Enable-MSDSMAutomaticClaim -BusType iSCSI` and restart the node, or unstage the target "
-        "and use one portal"));
   }
 
   const groups::Deps& deps_;

@@ -91,19 +91,6 @@ absl::StatusOr<std::vector<IscsiPortal>> ReadPortals(absl::string_view field,
   return portals;
 }
 
-absl::Status CheckLun(const std::string& lun, bool may_be_empty) {
-  if ((lun.empty() && may_be_empty) || (!lun.empty() && IsDecimal(lun))) return absl::OkStatus();
-  return absl::InvalidArgumentError("lun_id: is not a decimal number");
-}
-
-bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
-            const host::IscsiConnection& connection) {
-  uint32_t lun = 0;
-  if (!absl::SimpleAtoi(disk.lun_id, &lun)) return connection.disks.size() == 1;
-  uint32_t number = 0;
-  return absl::SimpleAtoi(wanted, &number) && number == lun;
-}
-
 absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
                                                          const CallContext& context,
                                                          const ConfinedPath& path) {

@@ -27,14 +27,6 @@ absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view fie
 // Returns true if both are the same portal, compared case-insensitively.
 bool IsSame(const host::IscsiPortal& a, const host::IscsiPortal& b);
 
-// Returns INVALID_ARGUMENT unless `lun` is a decimal number, or empty if `may_be_empty`.
-absl::Status CheckLun(const std::string& lun, bool may_be_empty);
-
-// Returns true if the disk of a connection has the LUN. If Windows does not report the LUN, returns
-// true only for a connection's single disk.
-bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
-            const host::IscsiConnection& connection);
-
 // A volume that is mounted at a path, and its disk.
 struct MountedVolume {
   VolumeId volume;

@@ -9,6 +9,7 @@
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
+#include "server/groups/storage/lun.h"
 #include "server/groups/storage/target.h"
 #include "server/host/mount_point.h"
 #include "server/names/win32_error.h"

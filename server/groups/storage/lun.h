@@ -1,0 +1,45 @@
+// The LUN of StageTarget and UnstageTarget, and its disks.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/groups/storage/calls.h"
+#include "server/host/disk_host.h"
+#include "server/host/iscsi_host.h"
+
+namespace csi_proxy::storage {
+
+// Returns INVALID_ARGUMENT unless `lun` is a decimal number, or empty if `may_be_empty`.
+absl::Status CheckLun(const std::string& lun, bool may_be_empty);
+
+// Returns true if the disk of a connection has the LUN. If Windows does not report the LUN, returns
+// true only for a connection's single disk.
+bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
+            const host::IscsiConnection& connection);
+
+struct LunDisks {
+  // By number.
+  std::vector<host::DiskDescription> disks;
+  // True if every session shows the LUN.
+  bool complete = false;
+};
+// Finds the LUN among the disks of the node.
+LunDisks FindLun(const std::string& lun, const std::vector<host::IscsiSession>& sessions,
+                 const std::vector<host::DiskDescription>& all);
+
+// Returns the disk to use of the LUN's `disks`. Without MPIO each session shows the LUN as a
+// separate disk, and all but one must stay offline: writes through two of them would destroy the
+// data. FAILED_PRECONDITION if the choice is not clear. `others` is the number of the target's
+// sessions that the request cannot use.
+absl::StatusOr<host::DiskDescription> ChooseDisk(const StageTargetRequest& request,
+                                                 const std::vector<host::DiskDescription>& disks,
+                                                 size_t others);
+
+// Returns the portals of the sessions, for an error.
+std::string PortalsOf(const std::vector<host::IscsiSession>& sessions);
+
+}  // namespace csi_proxy::storage
