@@ -120,9 +120,8 @@ Executor::~Executor() {
 // number that a queue has taken. If `reserves`, keeps ReservedOf() for queues without any.
 bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
                        bool reserves) {
-  const size_t percent = limits_.client_share;
-  return MayTakeOneMore(queue.*taken, all_.*taken - queue.*taken, capacity, percent,
-                        reserves ? ReservedOf(capacity, percent) : 0);
+  return MayTakeOneMore(queue.*taken, all_.*taken - queue.*taken, capacity, limits_.client_share,
+                        reserves ? ReservedOf(capacity, limits_.client_share) : 0);
 }
 
 bool Executor::MayBegin(const TenantQueue& queue) {
@@ -281,20 +280,20 @@ absl::Status Executor::RunHere(const CallContext& context,
   if (queue == nullptr) queue = unknown_;
   {
     const MutexLock lock(mutex_);
-    if (MayBegin(*queue)) {
-      CountBegun(*queue);
-    } else {
-      ABSL_RETURN_IF_ERROR(AwaitSlot(context, queue));
-    }
+    ABSL_RETURN_IF_ERROR(AwaitSlot(context, queue));
   }
   absl::Status status;
   RunWithSlot(std::move(queue), [&](TaskSlot* slot) { status = function(slot); });
   return status;
 }
 
-// Waits in `queue` for a slot. Releases the lock while it waits.
+// Takes a slot for a task of `queue`, perhaps after a wait. Releases the lock while it waits.
 absl::Status Executor::AwaitSlot(const CallContext& context,
                                  const std::shared_ptr<TenantQueue>& queue) {
+  if (MayBegin(*queue)) {
+    CountBegun(*queue);
+    return absl::OkStatus();
+  }
   ABSL_RETURN_IF_ERROR(CheckPlace(*queue, nullptr));
   Waiter waiter(queue, /*has_begun=*/false);
   Enqueue(*queue, &waiter);
@@ -320,10 +319,10 @@ void Executor::RunWithSlot(std::shared_ptr<TenantQueue> queue,
   {
     const MutexLock lock(mutex_);
     // If the pool has no thread, this thread must do its work.
-    const bool is_alone = threads_.empty();
-    if (is_alone) ++idle_;
+    const size_t is_alone = threads_.empty() ? 1 : 0;
+    idle_ += is_alone;
     started = End(slot.queue());
-    if (is_alone) --idle_;
+    idle_ -= is_alone;
     while (threads_.empty() && !ready_.empty()) RunReady();
   }
   for (; started > 0; --started) work_arrived_.NotifyOne();

@@ -74,19 +74,8 @@ absl::string_view BrokenNameRule(absl::string_view component) {
     // A character has one byte that is no continuation byte. One of four bytes has two units.
     units += ((byte & 0xC0) != 0x80 ? 1 : 0) + (byte >= 0xF0 ? 1 : 0);
     if (absl::ascii_iscntrl(byte)) return "a control character is not allowed";
-    switch (c) {
-      case ':':
-        return "\":\" is not allowed after the drive letter (alternate data stream)";
-      case '<':
-      case '>':
-      case '"':
-      case '|':
-      case '?':
-      case '*':
-        return "the characters <>\"|?* are not allowed";
-      default:
-        break;
-    }
+    if (c == ':') return "\":\" is not allowed after the drive letter (alternate data stream)";
+    if (absl::StrContains("<>\"|?*", c)) return "the characters <>\"|?* are not allowed";
   }
   if (units > kMaxComponent) return "a component is longer than 255 characters";
   if (component.back() == '.' || component.back() == ' ') {

@@ -115,7 +115,7 @@ class UnixListener final : public Listener {
   };
 
   void Run();
-  absl::Status Watch(Entry* entry, uint32_t events);
+  absl::Status Watch(const Entry& entry, uint32_t events, int operation = EPOLL_CTL_ADD);
   // Accepts connections from the system and queues them for their turn.
   void Accept(Entry* listening);
   void Admit(Arrival arrival);
@@ -168,14 +168,12 @@ void UnixListener::Keep(std::unique_ptr<Entry> entry) {
   entries_.emplace(id, std::move(entry));
 }
 
-absl::Status UnixListener::Watch(Entry* entry, uint32_t events) {
+absl::Status UnixListener::Watch(const Entry& entry, uint32_t events, int operation) {
   epoll_event event{};
   event.events = events;
-  event.data.u64 = entry->id;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->watched.get(), &event) != 0) {
-    return absl::ErrnoToStatus(errno, "epoll_ctl");
-  }
-  return absl::OkStatus();
+  event.data.u64 = entry.id;
+  const int failed = epoll_ctl(epoll_.get(), operation, entry.watched.get(), &event);
+  return failed == 0 ? absl::OkStatus() : absl::ErrnoToStatus(errno, "epoll_ctl");
 }
 
 absl::Status UnixListener::Listen(std::vector<std::shared_ptr<const PipeServer>> servers) {
@@ -188,7 +186,7 @@ absl::Status UnixListener::Listen(std::vector<std::shared_ptr<const PipeServer>>
   wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   wake->watched.Reset(fcntl(wake_.get(), F_DUPFD_CLOEXEC, 0));
   if (!wake->watched.valid()) return absl::ErrnoToStatus(errno, "eventfd");
-  absl::Status status = Watch(wake.get(), EPOLLIN);
+  absl::Status status = Watch(*wake, EPOLLIN);
   Keep(std::move(wake));
 
   for (std::shared_ptr<const PipeServer>& server : servers) {
@@ -202,7 +200,7 @@ absl::Status UnixListener::Listen(std::vector<std::shared_ptr<const PipeServer>>
     entry->watched = *std::move(socket);
     entry->pipe = pipes_.size();
     pipes_.push_back(std::move(server));
-    status = Watch(entry.get(), EPOLLIN);
+    status = Watch(*entry, EPOLLIN);
     Keep(std::move(entry));
   }
   for (size_t i = 0; i < pipes_.size() && status.ok(); ++i) {
@@ -321,7 +319,7 @@ void UnixListener::Admit(Arrival arrival) {
   if (!connections_->Admit(entry, &displaced)) return;
   if (displaced != nullptr) Close(displaced);
   Keep(std::move(owned));
-  if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) CloseSilent(entry);
+  if (!Watch(*entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) CloseSilent(entry);
 }
 
 void UnixListener::ReadPreface(Entry* entry) {
@@ -386,11 +384,7 @@ void UnixListener::PauseAccepting() {
 
 void UnixListener::WatchPipes(uint32_t events) {
   for (const auto& [id, entry] : entries_) {
-    if (entry->kind != Kind::kPipe) continue;
-    epoll_event event{};
-    event.events = events;
-    event.data.u64 = id;
-    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, entry->watched.get(), &event);
+    if (entry->kind == Kind::kPipe) Watch(*entry, events, EPOLL_CTL_MOD).IgnoreError();
   }
 }
 
