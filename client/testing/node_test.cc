@@ -170,6 +170,19 @@ TEST(SimulatedNodeTest, AnAttachedDiskHasTheGivenProperties) {
   EXPECT_EQ(node.state().FindDisk(40), nullptr);
 }
 
+TEST(StateTest, AVolumeWithADriveLetterIsMountedAtAFolderToo) {
+  const std::string id = R"(\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
+  State state;
+  state.disks = {
+      {.partitions = {{.volume = simulated_node::Volume{.drive_letter = "C",
+                                                        .files = {{.path = "mounted",
+                                                                   .mounted_volume_id = id}}}},
+                      {.volume = simulated_node::Volume{.id = id, .drive_letter = "D"}}}}};
+  EXPECT_EQ(state.MountedAt(R"(C:\mounted)"), id);
+  EXPECT_EQ(state.MountedAt(R"(D:\)"), "");
+  EXPECT_EQ(state.MountedAt(R"(C:\)"), "");
+}
+
 TEST(SimulatedNodeTest, DisksCanGrowAndBeDetached) {
   const SimulatedNode node = NewNode();
   Driver driver(Connect(node.client_options()).value());

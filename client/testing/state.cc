@@ -195,10 +195,10 @@ std::optional<File> State::At(absl::string_view path) const {
 }
 
 std::string State::MountedAt(absl::string_view path) const {
-  const std::optional<FoundFile> found = Walk(*this, FullPath(path), true, 0);
-  const bool is_mount =
-      found.has_value() && found->file.path.empty() && found->volume->drive_letter.empty();
-  return is_mount ? found->volume->id : "";
+  const std::string full = FullPath(path);
+  if (full.size() <= 3) return "";  // a drive
+  const std::optional<FoundFile> found = Walk(*this, full, true, 0);
+  return found.has_value() && found->file.path.empty() ? found->volume->id : "";
 }
 
 State FromProto(const simulated::Node& node) {

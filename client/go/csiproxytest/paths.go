@@ -106,8 +106,9 @@ func (s *State) At(path string) *File {
 // MountedAt returns the id of the volume that is mounted at a path, after following all links. It
 // returns "" if no volume is mounted there, or its disk is gone or offline.
 func (s *State) MountedAt(path string) string {
-	volume, file := s.walk(fullPath(path), true, 0)
-	if volume == nil || file == nil || file.Path != "" || volume.DriveLetter != "" {
+	full := fullPath(path)
+	volume, file := s.walk(full, true, 0)
+	if len(full) <= len(`C:\`) || volume == nil || file == nil || file.Path != "" {
 		return ""
 	}
 	return volume.ID
