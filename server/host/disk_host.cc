@@ -43,8 +43,9 @@ absl::Status NotShown(absl::string_view what) {
 // a failover cluster. Returns OK if the device does not answer.
 absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk) {
   const absl::Status local = CheckDevice(os, disk.number, disk.path);
-  return absl::IsUnavailable(local) ? Prefixed(absl::StrCat("disk ", disk.number), local)
-                                    : absl::OkStatus();
+  // Windows' own error says nothing about the number.
+  if (!absl::IsUnavailable(local) || Win32CodeOf(local).has_value()) return absl::OkStatus();
+  return Prefixed(absl::StrCat("disk ", disk.number), local);
 }
 
 // Reads the read-only flag from the disk itself, because SetReadOnly() clears it there while WMI

@@ -284,6 +284,23 @@ TEST(OddAnswersTest, AUniqueIdIsReadAccordingToItsFormat) {
   }
 }
 
+// ERROR_NOT_READY and ERROR_SEM_TIMEOUT. The second has the code UNAVAILABLE, like a disk whose
+// number another disk has now.
+TEST(OddAnswersTest, ADiskWhoseDeviceDoesNotAnswerKeepsItsNumber) {
+  for (const uint32_t error : {21, 121}) {
+    const std::unique_ptr<Machine> node = TestNode();
+    const std::unique_ptr<Host> host = NewSimulatedHost(*node);
+    const auto disk = host->disk().GetLayout(CallContext(), 1);
+    ASSERT_THAT(disk, IsOk());
+    FaultRule mute;
+    mute.operation = "win32.Control";
+    mute.code = kInternal;
+    mute.error.code = error;
+    ASSERT_THAT(node->InjectFault(mute), IsOk());
+    EXPECT_THAT(host->disk().CheckStill(*disk), IsOk()) << error;
+  }
+}
+
 // WMI's provider shows the flag from its cache.
 TEST(OddAnswersTest, TheReadOnlyFlagIsReadFromTheDiskAndNotFromWmi) {
   const std::unique_ptr<Machine> node = TestNode();
