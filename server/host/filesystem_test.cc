@@ -1,4 +1,7 @@
 #include "server/host/testing.h"
+#include "server/machine/os_wrapper_testing.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -65,6 +68,35 @@ TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNotLinks) {
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod\\layer\\cloud\\f")), Yields(true));
   EXPECT_THAT(files().Remove(context_, Anywhere("D:\\pod"), true), IsOk());
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod")), Yields(false));
+}
+
+// Makes a call of the machine; the other program's function runs after the call.
+struct AfterEachCall {
+  template <typename Call>
+  auto operator()(Call call) const -> decltype(call()) {
+    auto result = call();
+    other_program();
+    return result;
+  }
+
+  std::function<void()> other_program;
+};
+
+TEST_F(FilesystemTest, RemovalRemovesEntriesThatAreAddedMeanwhile) {
+  int left = 0;
+  const AfterEachCall through = {[&] {
+    if (left-- <= 0) return;
+    for (const char* name : {"tree\\new", "tree\\below\\new"}) {
+      (void)node_->WriteFile(absl::StrCat("C:\\var\\lib\\kubelet\\", name), 1, false);
+    }
+  }};
+  Host host(machine::simulator::wmi::NewSimulatedSession(node_->core()),
+            std::make_unique<machine::OsWrapper<AfterEachCall>>(
+                machine::simulator::NewSimulatedOs(node_->core()), through));
+  ASSERT_THAT(files().MakeDirectories(context_, Kubelet("tree\\below")), IsOk());
+  left = 12;
+  EXPECT_THAT(host.filesystem().Remove(context_, Kubelet("tree"), true), IsOk());
+  EXPECT_THAT(files().Exists(context_, Kubelet("tree")), Yields(false));
 }
 
 TEST_F(FilesystemTest, ALinkToAShareHasATargetOnlyWhileTheShareIsMapped) {

@@ -62,19 +62,18 @@ class Remover {
     return absl::OkStatus();
   }
 
-  // Deletes the current directory, which is empty. The first level is the caller's and stays.
+  // Deletes the current directory, which is empty unless another program has added entries. The
+  // first level is the caller's and stays.
   absl::Status LeaveLevel() {
     Level& level = levels_.back();
-    if (level.owned == nullptr) {
-      levels_.pop_back();
-      return absl::OkStatus();
-    }
-    const absl::Status deleted = level.owned->Delete();
-    if (HasWin32Code(deleted, win32_error::kDirNotEmpty) && ++level.rounds < kRounds) {
+    const bool is_callers = level.owned == nullptr;
+    const absl::Status deleted = is_callers ? absl::OkStatus() : level.owned->Delete();
+    if ((is_callers || HasWin32Code(deleted, win32_error::kDirNotEmpty)) &&
+        ++level.rounds < kRounds) {
       absl::StatusOr<std::vector<std::string>> names = level.directory->List();
       if (!names.ok()) return Prefixed(level.path, names.status());
       level.names = *std::move(names);
-      return absl::OkStatus();
+      if (!is_callers || !level.names.empty()) return absl::OkStatus();
     }
     if (!deleted.ok() && !IsFileNotFound(deleted)) {
       const absl::Status kept = Prefixed(level.path, deleted);
