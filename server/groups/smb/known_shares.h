@@ -24,7 +24,7 @@ namespace csi_proxy::smb {
 // The links below the working directories to a share or a folder in it.
 struct ShareLinks {
   // Sorted.
-  std::vector<std::string> paths;
+  std::vector<std::string> paths = {};
   // True if `paths` may lack some links.
   bool incomplete = false;
 };

@@ -85,11 +85,10 @@ class SmbService final : public Service {
 
   // Logs the links to a removed mapping. Ignores failure: the answer does not need them.
   void LogLinks(const CallContext& context, const std::string& share) {
-    ShareLinks unknown;
-    unknown.incomplete = true;
     const auto links = FindLinks(deps_, context.WithTimeout(kLookForLinks),
                                  [&](const UncPath& target) { return target.Share() == share; });
-    deps_.shares->RecordRemoval(share, RemovalOutcome::kRemoved, links.value_or(unknown));
+    deps_.shares->RecordRemoval(share, RemovalOutcome::kRemoved,
+                                links.value_or(ShareLinks{.incomplete = true}));
   }
 
   // Creates the link, or returns OK if it exists.

@@ -279,7 +279,7 @@ class ShareUnstager {
 
   void WarnOfMapping(const std::string& share, const absl::Status& why) {
     Warn(absl::StrCat("the mapping was not removed: ", why.message()));
-    deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {});
+    deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {.incomplete = true});
   }
 
   // Removes the mapping unless other links need it. Returns false if the search found other links

@@ -480,6 +480,7 @@ TEST_F(ShareStagingTest, UnstageShareRemovesTheLinkEvenIfTheShareIsLocked) {
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
   EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kUnlinked));
   EXPECT_THAT(unstaged->warnings, ElementsAre(HasSubstr("another call holds")));
+  EXPECT_EQ(Count(RemovalOutcome::kKept, LinkCount::kUnknown), 1u);
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
 }
 
