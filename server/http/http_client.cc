@@ -88,6 +88,7 @@ absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question) {
   beast::basic_flat_buffer<WipingAllocator<char>> buffer(kMaxAnswerHeadBytes);
   http::response_parser<Bytes, WipingAllocator<char>> answer;
   answer.body_limit(question.max_bytes);
+  answer.header_limit(kMaxAnswerHeadBytes);
   error = await([&](auto done) { http::async_write(stream, request, done); });
   // Reads the header separately, because Beast 1.74 ignores the body's limit when it reads both
   // together (an eager basic_parser::put() goes on after finish_header() has failed).
