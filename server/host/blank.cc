@@ -16,7 +16,8 @@ constexpr uint64_t kHead = 2 * kMiB;
 constexpr uint64_t kTail = kMiB;
 // The bytes of one read. Small, because a hundred calls may read simultaneously.
 constexpr uint64_t kPiece = kMiB / 8;
-// Between head and tail, reads kPlace bytes, a multiple of every sector size, at each 1/kPlaces.
+// Between head and tail, reads kPlace bytes at kPlaces - 1 evenly spaced places. kPlace is a
+// multiple of every sector size.
 constexpr uint64_t kPlaces = 256;
 constexpr uint64_t kPlace = kMiB / 64;
 
@@ -54,7 +55,7 @@ struct Magic {
 constexpr Magic kMagics[] = {
     {0, "XFSB", "an XFS file system of Linux"},             // xfs.c
     {0x10040, "_BHRfS_M", "a Btrfs file system of Linux"},  // btrfs.c
-    {0, "LABELONE", kLvm},                                  // lvm.c, as the next
+    {0, "LABELONE", kLvm},                                  // lvm.c, also the next three
     {512, "LABELONE", kLvm},
     {1024, "LABELONE", kLvm},
     {1536, "LABELONE", kLvm},

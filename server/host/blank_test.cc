@@ -44,7 +44,7 @@ TEST_F(BlankTest, IsBlankReadsTheHeadAndTheTail) {
     Write(at, "x");
     EXPECT_FALSE(*IsBlank(0, kGiB)) << at;
   }
-  // Most bytes in between are not read, because reading a whole disk takes too long.
+  // Bytes in between are not read, because reading a whole disk takes too long.
   for (const uint64_t at : {2 * kMiB, kGiB / 2, kGiB - kMiB - 1}) {
     Write(at, "x");
     EXPECT_TRUE(*IsBlank(0, kGiB)) << at;
@@ -82,7 +82,7 @@ TEST_F(BlankTest, IsBlankReadsASmallPartCompletely) {
   }
 }
 
-TEST_F(BlankTest, AnUnreadableDiskIsNotBlank) {
+TEST_F(BlankTest, IsBlankFailsIfItCannotReadAPlace) {
   EXPECT_TRUE(absl::IsNotFound(IsBlank(0, kGiB, 7).status()));
   EXPECT_TRUE(HasWin32Code(IsBlank(0, kGiB, 2).status(), win32_error::kNotReady));
   // The disk is smaller than the given range.

@@ -1,4 +1,4 @@
-// The machine under the six hosts.
+// The objects that the six hosts share.
 #pragma once
 
 #include "absl/status/statusor.h"

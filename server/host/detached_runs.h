@@ -35,8 +35,9 @@ class DetachedRuns {
  public:
   using Change = std::function<absl::Status(const CallContext&)>;
 
-  // A tenant can leave at most `most_left` runs, and so at most that many threads can hang. `log`,
-  // if set, gets a line when a run without its caller ends. REQUIRES: `most_left` > 0.
+  // While `most_left` runs that a tenant's callers have left are under way, the tenant gets no
+  // further run, so that few threads can hang. `log`, if set, gets a line when a run without its
+  // caller ends. REQUIRES: `most_left` > 0.
   explicit DetachedRuns(int most_left, LineFunction log = nullptr)
       : most_left_(most_left), log_(std::move(log)) {}
   // Calls End() without a limit.
@@ -44,8 +45,8 @@ class DetachedRuns {
   DetachedRuns(const DetachedRuns&) = delete;
   DetachedRuns& operator=(const DetachedRuns&) = delete;
 
-  // Cancels the runs under way. Returns false if a run is still under way after `limit`. REQUIRES:
-  // no call is in Run() or Read(), and none follows.
+  // Cancels the runs under way and waits for their end. Returns false if a run is still under way
+  // after `limit`. REQUIRES: no call is in Run() or Read(), and none follows.
   bool End(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Runs `change` and returns its result.

@@ -14,7 +14,7 @@ namespace {
 using absl::Milliseconds;
 using testing::SizeIs;
 
-// A machine with arrivals of devices and a clock that the test controls.
+// A machine whose arrivals of devices the test controls. Records the limits of the waits.
 class ScriptedOs final : public OddOs {
  public:
   explicit ScriptedOs(Machine& node) : OddOs(node) {}
@@ -33,7 +33,8 @@ class ScriptedOs final : public OddOs {
 
 class DeviceWatchTest : public testing::Test {
  protected:
-  // Checks once and waits. Returns the wait that the watch requested from the machine.
+  // Calls Watch() and Wait(). Returns the limit of the first wait that the watch requested from the
+  // machine.
   absl::Duration Pause() {
     os_.waits.clear();
     watch_.Watch();
@@ -57,7 +58,7 @@ TEST_F(DeviceWatchTest, ThePausesGrowUntilADeviceArrives) {
   EXPECT_LE(Pause(), Milliseconds(2));
 }
 
-TEST_F(DeviceWatchTest, WaitReturnsIfADeviceArrivedDuringTheSearch) {
+TEST_F(DeviceWatchTest, WaitReturnsIfADeviceArrivedAfterWatch) {
   watch_.Watch();
   ++os_.changes;
   EXPECT_THAT(watch_.Wait(CallContext()), IsOk());

@@ -12,7 +12,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// The space for an answer of fixed size, in bytes. All such answers are smaller.
+// The space for an answer of fixed size, in bytes. No such answer is larger.
 constexpr size_t kSmallAnswer = 64;
 
 absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
@@ -156,7 +156,8 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
 
 namespace {
 
-// A volume that is disappearing or not on a disk (a CD) has no place.
+// Returns the extents of all volumes of the node; none for a volume that is disappearing or is not
+// on a disk (a CD).
 absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context) {
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
   if (!names.ok()) return Prefixed("listing volumes", names.status());
@@ -225,7 +226,8 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
 }
 
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
-  // A handle without access rights is for the device, not for its file system.
+  // Opens the volume with read access, because a handle without access rights is for the device,
+  // not for its file system.
   const absl::StatusOr<machine::Bytes> answer =
       os.Control(Device(volume), machine::DeviceAccess::kRead, machine::control::kIsVolumeDirty, {},
                  kSmallAnswer);
@@ -271,7 +273,8 @@ absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t s
       .status();
 }
 
-// FSCTL_DISMOUNT_VOLUME does not need write access; a protected volume may refuse it
+// Opens the volume with write access or, if a protected volume refuses that, with read access,
+// which is enough for FSCTL_DISMOUNT_VOLUME
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
 absl::Status Dismount(machine::Os& os, const std::string& volume) {
   const auto dismount = [&](machine::DeviceAccess access) {

@@ -20,8 +20,8 @@
 
 namespace csi_proxy::host {
 
-// Records `fallback` if Windows refused a request to a disk for one of the reasons that `fallback`
-// is about, and otherwise kDiskDoesNotAnswer.
+// Records `fallback` if `refused`, the error of a request to a disk, has one of the Win32 codes
+// `reasons`, and otherwise kDiskDoesNotAnswer.
 void RecordRefusal(Fallback fallback, const absl::Status& refused,
                    std::initializer_list<uint32_t> reasons);
 
@@ -38,15 +38,15 @@ inline std::string DiskName(uint32_t disk_number) { return absl::StrCat("disk ",
 // Returns the NOT_FOUND error for a missing disk number.
 absl::Status NoDisk(uint32_t disk_number);
 
-// Return NOT_FOUND if the disk does not exist.
+// The next three functions return NOT_FOUND if the disk does not exist.
 absl::StatusOr<uint64_t> GetDiskLength(machine::Os& os, uint32_t disk_number);
 absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint32_t disk_number);
 absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
 // Makes Windows read the disk's size from the device again, because the disk may have grown. On
 // failure Windows keeps the cached size.
 void UpdateDiskLength(machine::Os& os, uint32_t disk_number);
-// Returns UNAVAILABLE if the disk at a device path has another number now, INTERNAL if it does not
-// answer.
+// Returns UNAVAILABLE if the disk at a device path has another number now, or Windows' error if the
+// disk does not answer.
 absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::string& path);
 // Returns the partitions that the disk reports.
 absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os& os,
@@ -55,15 +55,15 @@ absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os&
 // of dynamic disks; only the mount manager does
 // (learn.microsoft.com/windows-server/storage/disk-management/change-a-dynamic-disk-back-to-a-basic-disk).
 absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_t disk_number);
-// Returns the identifiers of the disk at a device path. Also checks its number, because Windows may
-// reassign a device path after WMI has returned it.
+// Returns the identifiers of the disk at a device path. Also checks the disk's number, because
+// Windows may reassign a device path after WMI has returned it.
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path);
 // Returns the unit number that Windows addresses the disk by. Checks the disk's number like
 // AskForDeviceIds().
 absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
                                        const std::string& path);
-// OK if the disk exists, else NOT_FOUND.
+// Returns NOT_FOUND if the disk does not exist.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 
 // The places that IsBlank() reads.
@@ -99,16 +99,17 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
 
 // Returns the volumes with a part on a disk, by their offset there.
 //
-// `seen`, if not null, is the caller's picture, empty before its first call. The first call queries
-// every volume of the node for its place. Each later call lists the volumes, and queries only the
-// volumes of the disk and those without a place. If a volume has arrived, left or moved, it queries
-// every volume again. So it misses only a volume whose disk was removed and came back under this
-// number between two calls.
+// `seen`, if not null, is the caller's picture of the node's volumes, empty before the first call.
+// The first call queries every volume of the node for its place. Each later call lists the volumes,
+// and queries only the volumes of the disk and those without a place. If a volume has arrived, left
+// or moved, the call queries every volume again. So the later calls miss only a volume whose disk
+// was removed and came back under this number between two calls.
 absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
                                                   uint32_t disk_number, NodeVolumes* seen);
 // Returns the number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
-// Returns true if a volume's file system is marked dirty; false if it has no dirty mark.
+// Returns true if a volume's file system is marked dirty; false if the file system has no dirty
+// mark.
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Writes the cached data of a volume to its disk. First remembers the volume as used if it is
 // mounted at a folder. A flush of a broken disk may never return, and Windows cannot end it, so the

@@ -131,7 +131,7 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   description.bus = std::move(location.bus);
   description.target = std::move(location.target);
   description.lun_id = std::move(location.lun_id);
-  // An impossible size must not hide its disk or other disks.
+  // Reads an impossible size as 0, so that it hides no disk.
   description.size_bytes =
       std::max<int64_t>(static_cast<int64_t>(disk.GetUint64("Size").value_or(0)), 0);
   description.sector_bytes = disk.GetUint32("LogicalSectorSize").value_or(0);
@@ -163,7 +163,7 @@ void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* desc
 }
 
 void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description) {
-  // A SCSI disk may also have an EUI-64.
+  // Sets `eui` only for an NVMe disk, although a SCSI disk may also have an EUI-64.
   const bool is_nvme = description->bus_type == kBusTypes[kNvme];
   const auto ids = AskForDeviceIds(os, description->number, description->path);
   if (ids.ok()) {

@@ -48,7 +48,7 @@ struct DiskDescription : storage::DiskInfo {
   uint32_t sector_bytes = 0;
   // `Healthy`, `Warning` or `Unhealthy`.
   std::string health;
-  // The reason if the disk was queried for its identifiers and did not answer. They are WMI's then.
+  // Why the disk did not answer a query for its identifiers, which are WMI's then; otherwise OK.
   absl::Status status;
   // Set only by DiskHost::GetLayout().
   std::vector<Partition> partitions;
@@ -62,14 +62,15 @@ struct DiskDescription : storage::DiskInfo {
 // LUN. A part that is missing or not a number is empty: most NVMe disks have no LUN.
 disk::DiskLocation ParseLocation(absl::string_view text);
 
-// Reads all properties of an MSFT_Disk. Ignores null and missing properties and other types.
+// Reads an MSFT_Disk. Ignores properties that are missing, null or of another type, but IsBoot and
+// IsSystem of another type count as true.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
-// Adds the LUN of a disk of Azure. Azure's NVMe disks all have the same Location without a LUN, so
-// the LUN is computed: on Azure, Windows' disk has namespace id 1, and a data disk has LUN + 2
-// (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id minus 1
-// (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0 from a device path with
-// `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
+// Adds the LUN of an NVMe disk of Azure; no change for other disks. Azure's NVMe disks all have the
+// same Location without a LUN, so the LUN is computed: on Azure, Windows' disk has namespace id 1,
+// and a data disk has LUN + 2 (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a
+// namespace by its id minus 1 (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0
+// from a device path with `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* description);
 
 // Queries the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If it does not

@@ -40,7 +40,7 @@ class DiskDescriptionTest : public testing::Test {
   const std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(DiskDescriptionTest, ListDisksDescribesEachDiskCompletely) {
+TEST_F(DiskDescriptionTest, ListDisksSetsTheFieldsOfEachDisk) {
   const auto disks = disk().ListDisks(context_);
   ASSERT_THAT(disks, IsOk());
   std::vector<uint32_t> numbers;
@@ -102,7 +102,7 @@ TEST_F(DiskDescriptionTest, AnUnresponsiveDiskIsListedWithItsKnownFields) {
   }
 }
 
-TEST_F(DiskDescriptionTest, DescribeReturnsOnlyWhatWmiReports) {
+TEST_F(DiskDescriptionTest, DescribeDoesNotQueryADiskForItsIdentifiers) {
   const auto described = disk().Describe(context_, 7);
   ASSERT_THAT(described, IsOk());
   EXPECT_EQ(described->number, 7u);
@@ -112,8 +112,8 @@ TEST_F(DiskDescriptionTest, DescribeReturnsOnlyWhatWmiReports) {
   EXPECT_THAT(disk().Describe(context_, 77), FailsWith(kNotFound, "there is no disk 77"));
 }
 
-// A disk with a missing property is still listed.
-TEST_F(DiskDescriptionTest, AMissingPropertyLeavesItsFieldEmpty) {
+// The property is missing, null, of another type, or unreadable.
+TEST_F(DiskDescriptionTest, ADiskWithAMissingOrOddPropertyIsListed) {
   const char* const properties[] = {
       "BusType",   "Path",       "SerialNumber",   "UniqueId",    "UniqueIdFormat",
       "Location",  "Size",       "PartitionStyle", "IsBoot",      "IsSystem",
@@ -153,7 +153,7 @@ TEST_F(DiskDescriptionTest, AMissingPropertyLeavesItsFieldEmpty) {
   }
 }
 
-// On disks that are not Azure's the LUN has another meaning.
+// On other disks than Azure's the LUN of the SCSI address has another meaning.
 TEST_F(DiskDescriptionTest, OnlyAzuresNvmeDisksGetALunFromTheirAddress) {
   const std::unique_ptr<Machine> node = TestNode(
       "disk { number: 9 size_bytes: 1048576 bus_type: BUS_NVME location: 'Adapter 4' lun: 3 }");
@@ -166,7 +166,7 @@ TEST_F(DiskDescriptionTest, OnlyAzuresNvmeDisksGetALunFromTheirAddress) {
   EXPECT_EQ(host->disk().ListDisks(context_)->at(4).lun_id, "");
 }
 
-// Newer Windows may use values that its page does not list.
+// Newer versions of Windows may use values that Microsoft's page does not list.
 TEST_F(DiskDescriptionTest, AnUnknownEnumValueIsShownAsANumber) {
   std::set<OddSession::Property> given;
   const auto host = std::make_unique<Host>(
@@ -176,7 +176,8 @@ TEST_F(DiskDescriptionTest, AnUnknownEnumValueIsShownAsANumber) {
   EXPECT_EQ(host->disk().ListDisks(context_)->at(1).bus_type, "18");
 }
 
-// Windows refuses the flag for an offline disk, and for its own disk even if WMI does not mark it.
+// Windows refuses the flag for an offline disk, and for Windows' own disk even if WMI does not mark
+// that disk.
 TEST_F(DiskDescriptionTest, SetReadOnlyReportsARefusalOfWindows) {
   ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
   EXPECT_THAT(disk().SetReadOnly(context_, 7, true),

@@ -23,7 +23,8 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr uint16_t kStyleGpt = 2;
-// The wait of ReadContents() for a disk, and for WMI.
+// How long ReadContents() and HasOnePartition() wait for a disk, and how long ReadContents() waits
+// for WMI.
 constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
 constexpr absl::Duration kPartitionPatience = absl::Seconds(1);
 // Limits the log on a node where disks often arrive and leave.
@@ -228,7 +229,8 @@ absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_nu
 
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online, const DiskDescription* disk) {
-  // An Online call that its caller has left could undo this Offline. A left Offline does no harm.
+  // An Online call that its caller has left could undo this Offline. An Offline that its caller has
+  // left does no harm to this one.
   ABSL_RETURN_IF_ERROR(context.Check());
   ABSL_RETURN_IF_ERROR(deps_.changes->Await(
       context, online ? DiskName(disk_number) : ComingOnlineName(disk_number)));

@@ -19,15 +19,15 @@
 
 namespace csi_proxy::host {
 
-// The queries of DiskHost::ListDisks() to the disks themselves, in addition to WMI. Each makes one
-// to four calls to Windows per disk.
+// The queries of DiskHost::ListDisks() to the disks themselves, in addition to WMI: at most five
+// calls to Windows per disk.
 enum class AskDisks {
   kNothing,
-  // The LUN that only Azure's disks report.
+  // The LUN of Azure's NVMe disks.
   kLocation,
   // `page83`, `eui`, `nvme_namespace_id`.
   kIds,
-  // Both, and `is_read_only`.
+  // kLocation, kIds and `is_read_only`.
   kAll,
 };
 
@@ -39,14 +39,16 @@ struct StateChange {
   bool was_online_read_only = false;
 };
 
-// Thread-safe. Every method returns NOT_FOUND for a missing disk number, and INTERNAL (operation,
-// Windows error code and text) if Windows refuses.
+// Thread-safe. NOT_FOUND for a missing disk number, except from AwaitChanges() and
+// BringPartitionsOnline(). A refusal by Windows has the status code of names/refusals.h, and names
+// the operation and Windows' error.
 class DiskHost {
  public:
   explicit DiskHost(const Deps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
-  // Lists every disk, readable or not, by number.
+  // Lists every disk that has a number, readable or not, sorted by number. UNAVAILABLE if WMI shows
+  // no disk.
   absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context,
                                                          AskDisks ask = AskDisks::kAll);
 
@@ -54,22 +56,23 @@ class DiskHost {
   absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number,
                                            AskDisks ask = AskDisks::kNothing);
 
-  // Sets `content` of each online disk with content that Windows does not recognise: bytes without
-  // a partition table, or only partitions of another system. The text begins with `not known: ` if
-  // the disk cannot be read, does not answer within a third of a second, or has no turn in the time
-  // of the call. A disk that hangs keeps a thread.
+  // Sets `content` of each online disk, other than Windows' own, with content that Windows does not
+  // recognise: bytes without a partition table, or only partitions of another system. The text
+  // begins with `not known: ` if the disk or the list of its partitions cannot be read: within 300
+  // ms, or within the time of the call. A disk that hangs keeps a thread.
   void ReadContents(const CallContext& context, std::vector<DiskDescription>* disks);
 
   absl::Status Rescan(const CallContext& context);
 
-  // Returns Describe() with `partitions`. UNAVAILABLE if another disk has the number now, or
-  // another node the disk. The layout of an offline disk may be wrong.
+  // Returns Describe() with `partitions`. UNAVAILABLE if another disk has the number now, if the
+  // disk belongs to another node of a failover cluster, or if WMI does not show the disk or its
+  // partitions. The layout of an offline disk may be wrong.
   absl::StatusOr<DiskDescription> GetLayout(const CallContext& context, uint32_t disk_number);
 
   // Returns UNAVAILABLE if the device of `disk` has another number now; OK if it does not answer.
   absl::Status CheckStill(const DiskDescription& disk);
 
-  // Writes an empty GPT. REQUIRES: `disk`, raw, is from GetLayout() after it came online.
+  // Writes an empty GPT. REQUIRES: `disk` is raw, and from GetLayout() after the disk came online.
   absl::Status InitializeGpt(const CallContext& context, const DiskDescription& disk);
 
   // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
@@ -94,12 +97,12 @@ class DiskHost {
   absl::Status AwaitChanges(const CallContext& context, uint32_t disk_number);
 
   // Brings a disk online and clears its read-only flag, or takes it offline. Does not change a disk
-  // that is in that state. Volumes may arrive later. FAILED_PRECONDITION if Windows refuses to take
-  // the disk offline (critical or in use), and for the disk that Windows boots from or runs on.
+  // that is already in the requested state. Volumes may arrive later. To take a disk offline:
+  // FAILED_PRECONDITION if Windows refuses (critical or in use), boots from the disk or runs on it.
   //
   // Before it brings the disk online, waits as AwaitChanges() does. Before it takes the disk
   // offline, waits only for an earlier Online. `disk`, if not null, is the caller's picture of the
-  // disk under its lock, and saves a query.
+  // disk, read under the disk's lock, and saves a query.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online, const DiskDescription* disk = nullptr);
 
@@ -135,7 +138,7 @@ class DiskHost {
   Mutex mutex_;
   // The paths of the disks that were logged.
   std::set<std::string> warned_ ABSL_GUARDED_BY(mutex_);
-  // Last, because their runs use the other members.
+  // Last, so that they are destroyed first: their runs use the other members.
   std::array<SharedRun<absl::StatusOr<std::vector<DiskDescription>>>, 4> listings_;  // by AskDisks
 };
 

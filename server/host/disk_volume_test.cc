@@ -26,7 +26,7 @@ class DiskVolumeTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-// A disk that cannot be opened has the page 83 that WMI has read.
+// The page 83 id of a disk that cannot be opened is WMI's.
 TEST_F(DiskVolumeTest, AnUnopenableDiskIsIdentifiedByItsUniqueId) {
   node_ = TestNode(R"(
       disk { number: 5 size_bytes: 1048576 page83: "60022480a1b2c3d4e5f60718293a4b5c" }
@@ -81,7 +81,7 @@ TEST_F(DiskVolumeTest, UsedBytesFollowTheFiles) {
   EXPECT_EQ(used(), before);
 }
 
-TEST_F(DiskVolumeTest, ListHealthReturnsTheHealthOfEachVolume) {
+TEST_F(DiskVolumeTest, ListHealthAgreesWithGetHealth) {
   const auto health = volume().ListHealth(context_);
   ASSERT_THAT(health, IsOk());
   ASSERT_TRUE(health->contains(TestVolume(2)));

@@ -47,14 +47,15 @@ TEST_F(EndedCallsTest, ACancelledCallStartsNoOperation) {
   }
 }
 
-TEST_F(EndedCallsTest, AnExpiredCallQueriesNoFurtherDisk) {
+TEST_F(EndedCallsTest, AListingFailsIfItsTimeEndsDuringAQuery) {
   SlowDown("win32.Control");
   EXPECT_THAT(host_->disk().ListDisks(Hurried(), AskDisks::kIds), HasCode(kLate));
   SlowDown("win32.ListVolumes");
   EXPECT_THAT(host_->volume().ListVolumes(Hurried(), 2, 0), HasCode(kLate));
 }
 
-// A flush that does not return is abandoned. The next flush of the volume waits for its end.
+// A call leaves a flush that does not return. The next flush of the volume waits for the end of the
+// first.
 TEST_F(EndedCallsTest, AHungFlushDoesNotPreventTheUnmount) {
   struct HangingOs final : OddOs {
     HangingOs(Machine& node, absl::Notification* end) : OddOs(node), end(*end) {}
@@ -93,7 +94,6 @@ TEST_F(EndedCallsTest, AnExpiredRemovalLeavesTheRestOfTheTree) {
   EXPECT_EQ(left, 2);
 }
 
-// A look-up that ends early does not report the target as missing.
 TEST_F(EndedCallsTest, AnExpiredLookUpDoesNotReportAMissingTarget) {
   SlowDown("win32.ReadReparsePoint");
   EXPECT_THAT(host_->filesystem().ReadLink(Hurried(), Kubelet("link")), HasCode(kLate));

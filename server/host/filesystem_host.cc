@@ -19,14 +19,14 @@ namespace {
 // The maximum of attempts to make a directory that another program creates or removes.
 constexpr int kAttempts = 16;
 
-// Resolves a path without holding its entries.
+// Resolves a path as a snapshot, which does not keep other programs from changing its entries.
 absl::StatusOr<ResolvedPath> LookAt(machine::Os& os, const CallContext& context,
                                     const ConfinedPath& path, bool follow_last) {
   return ResolvePath(os, context, path,
                      {.follow_last = follow_last, .access = machine::Access::kPeek});
 }
 
-// Leaves `target_exists` unset.
+// Describes the entry where `walked` ends. Leaves `target_exists` false.
 LinkInfo InfoOf(const ResolvedPath& walked) {
   LinkInfo info;
   info.is_directory = walked.is_directory();
@@ -110,7 +110,7 @@ absl::Status FilesystemHost::Remove(const CallContext& context, const ConfinedPa
   ResolvedPath walked = *std::move(resolved);
   if (!walked.found()) {
     if (recursive) return absl::OkStatus();
-    // The Go release's text: by it democratic-csi recognises that the path does not exist.
+    // The Go release's text. democratic-csi matches it to recognise that the path does not exist.
     return absl::NotFoundError(absl::StrCat(MissingError(path.path).message(),
                                             ": The system cannot find the file specified."));
   }

@@ -1,5 +1,5 @@
-// The operations of a node on directories and links. Operations never follow a link at the end of a
-// path. They follow links before the end, but only within the path's roots.
+// The operations of a node on directories and links. Operations follow links only within the path's
+// roots. An operation that removes an entry never follows a link at the end of the path.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace csi_proxy::host {
 
 struct LinkInfo {
-  // A symbolic link, junction or volume mount point.
+  // True for a symbolic link, junction or volume mount point.
   bool is_link = false;
   bool is_directory = false;
   // The target as os.Readlink of Go returns it: `C:\a\b`, `\\host\share\a\`, or `\\?\Volume{guid}\`
@@ -43,9 +43,9 @@ struct PathStats {
   std::string share;
 };
 
-// Thread-safe. Checks a path and acts on it in one step, so that a link swapped in cannot redirect
-// the action. PERMISSION_DENIED if a link leads out of the path's roots. Accesses only servers of
-// mapped shares; entries on other shares count as absent.
+// Thread-safe. Checks a path while holding its entries open, and acts on the open entries, so that
+// a link swapped in cannot redirect the action. PERMISSION_DENIED if a link leads out of the path's
+// roots. Accesses only servers of mapped shares; entries on other shares count as absent.
 class FilesystemHost {
  public:
   explicit FilesystemHost(const Deps& deps) : deps_(deps), os_(*deps.os), smb_(deps) {}
@@ -75,8 +75,8 @@ class FilesystemHost {
   absl::Status RemoveLink(const CallContext& context, const ConfinedPath& path,
                           absl::string_view target);
 
-  // Empties the directory like Remove() and keeps it. NOT_FOUND if it is absent,
-  // FAILED_PRECONDITION if the path is not a directory. Refuses a link.
+  // Empties the directory like Remove() and keeps it. NOT_FOUND if the path does not exist,
+  // FAILED_PRECONDITION if it is not a directory, or is a link or mount point.
   absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path);
 
   // Creates a directory link at `link` to `source`. Links in `source` must stay within its roots.
@@ -85,7 +85,8 @@ class FilesystemHost {
   absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                           const ConfinedPath& link);
 
-  // Like CreateLink(), but to a directory on a server. ReadLink() shows `\\host\share\a\`.
+  // Creates a directory link at `link` to a directory on a server, without accessing the server.
+  // ReadLink() returns the target as `\\host\share\a\`. Fails as CreateLink() does.
   absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
                                  const ConfinedPath& link);
 
@@ -108,8 +109,8 @@ class FilesystemHost {
   // Removes the entry at `path`, which `walked` has resolved. Ends a mount first.
   absl::Status RemoveEntry(const CallContext& context, const ConfinedPath& path,
                            ResolvedPath* walked);
-  // Ends the mount or the link at `path` if the entry cannot be opened for deletion. Returns
-  // `kept`, the reason, and what has ended.
+  // Ends the mount or link at `path`. Returns `kept` with what has ended, and with the programs
+  // that hold the entry. REQUIRES: `kept` says why the entry cannot be opened for deletion.
   absl::Status RemoveHeld(const CallContext& context, const ConfinedPath& path,
                           const absl::Status& kept);
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path);

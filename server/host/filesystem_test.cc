@@ -31,7 +31,7 @@ class FilesystemTest : public testing::Test {
   std::unique_ptr<Host> host_ = NewSimulatedHost(*node_);
 };
 
-TEST_F(FilesystemTest, DirectoriesAreMadeOnlyThroughLinksWithATarget) {
+TEST_F(FilesystemTest, MakeDirectoriesDoesNotFollowDanglingLinks) {
   ASSERT_THAT(Link("in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
   ASSERT_THAT(Link("gone", "C:\\var\\lib\\kubelet\\nothing\\there"), IsOk());
   EXPECT_THAT(files().MakeDirectories(context_, Kubelet("in")), IsOk());
@@ -57,7 +57,7 @@ TEST_F(FilesystemTest, WritesToAFullOrProtectedVolumeFail) {
   EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), FailsWith(kInternal, "0x13"));
 }
 
-// A container's layer, a cloud directory and a deduplicated file.
+// The reparse points are a container's layer, a cloud directory and a deduplicated file.
 TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNotLinks) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
     size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
@@ -99,7 +99,7 @@ TEST_F(FilesystemTest, RemovalRemovesEntriesThatAreAddedMeanwhile) {
   EXPECT_THAT(files().Exists(context_, Kubelet("tree")), Yields(false));
 }
 
-TEST_F(FilesystemTest, ALinkToAShareHasATargetOnlyWhileTheShareIsMapped) {
+TEST_F(FilesystemTest, ALinkToAShareHasATargetOnlyIfTheTargetIsReached) {
   const auto unc = [](absl::string_view text) { return *UncPath::Parse("target", text); };
   ASSERT_THAT(files().CreateLinkToShare(context_, unc("\\\\Srv\\Data\\dir"), Kubelet("share")),
               IsOk());
@@ -113,7 +113,7 @@ TEST_F(FilesystemTest, ALinkToAShareHasATargetOnlyWhileTheShareIsMapped) {
   EXPECT_EQ(Read("share").target, "\\\\Srv\\Data\\dir\\");
   EXPECT_TRUE(Read("share").target_exists);
   EXPECT_FALSE(Read("gone").target_exists);
-  // Drivers publish a share like this: as a link to the staged link.
+  // Drivers publish a share by a link to the staged link.
   ASSERT_THAT(files().CreateLink(context_, Kubelet("share"), Kubelet("pods\\p1\\mount")), IsOk());
   EXPECT_TRUE(Read("pods\\p1\\mount").target_exists);
   EXPECT_THAT(files().Exists(context_, Kubelet("share\\sub")), HasCode(kDenied));

@@ -22,8 +22,8 @@ constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
 constexpr const char* kVolumeHealth[] = {"Healthy", "Scan needed", "Spot fix needed",
                                          "Full repair needed"};
 
-// Makes WMI read a disk's partitions and volumes again. Ignores failure, because the caller queries
-// WMI afterwards in any case.
+// Makes WMI read a disk's partitions and volumes again. Returns an error only if the call has
+// ended, because the caller queries WMI afterwards in any case.
 absl::Status RefreshDisk(cim::Session& wmi, const CallContext& context, uint32_t disk_number) {
   const auto disk = FindMsftDisk(wmi, context, disk_number);
   if (disk.ok() && disk->has_value()) {
@@ -68,7 +68,7 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
     if (!found.empty()) return std::move(found.front());
     const auto extents = GetVolumeExtents(os, volume.ToString());
     if (!extents.ok()) return VolumeError(volume, "locating", extents.status());
-    // WMI was to show the volume after the first refresh.
+    // WMI should have shown the volume after the first refresh.
     if (refreshed == 1) RecordFallback(Fallback::kVolumeUnknownToWmi);
     if (refreshed > 0 && !waiting.SleepFor(kCachePoll).ok()) {
       const absl::Status over = context.Check();

@@ -17,8 +17,8 @@ std::string FileSystemName(const VolumeId& volume) {
   return absl::StrCat("the file system of volume ", volume.ToString());
 }
 
-// Returns a volume's file system, "" for none, and the folders that mount it. Windows gives letters
-// by itself.
+// Returns a text of a volume's file system and of the folders at which the volume is mounted. Omits
+// drive letters, because Windows assigns them by itself.
 absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
   const auto file_system = os.GetFileSystem(volume.ToString());
   if (!file_system.ok() && !HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) {
@@ -51,7 +51,8 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   if (options.allocation_unit_bytes != 0) {
     arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
   }
-  // A repeated Format may begin long after the caller has left.
+  // A second call of Format may begin long after the caller has left, so `check` first compares the
+  // use of the volume.
   ABSL_ASSIGN_OR_RETURN(const std::string before, UseOf(os_, volume));
   const auto check = [&os = os_, volume, before]() -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));

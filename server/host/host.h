@@ -1,4 +1,4 @@
-// A Windows node: the hosts through which the product touches the machine.
+// A Windows node: the hosts through which the product uses the machine.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@
 
 namespace csi_proxy::host {
 
-// Reads a machine through Win32 and manages it through WMI; starts no child process. The six hosts
-// live as long as this one. Thread-safe.
+// Reads and changes a machine through Win32 and WMI; starts no child process. The six hosts live as
+// long as the Host. Thread-safe.
 class Host {
  public:
   // `warn`, if set, receives messages for the operator about problems that do not fail a call.
@@ -53,7 +53,7 @@ class Host {
   SystemHost& system() { return system_; }
   // Logs a message for the operator about a problem that does not fail a call.
   void Warn(const LogText& message) { deps_.warn(message); }
-  // The runs that look at volumes for a listing. Their objects are volumes.
+  // The runs that read volumes for a listing. A run's object is the GUID of its volume.
   DetachedRuns& looks() { return looks_; }
   // Cancels all runs that their calls have left, and stops logging. Returns false if a run is still
   // under way after `limit`, because Windows does not end it; then the host must stay. REQUIRES: no

@@ -42,7 +42,7 @@ absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Ob
                 absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
 }
 
-// Returns the session's id, or "" if the method does not return it.
+// Opens a session. Returns its id, or "" if the method does not return the id.
 absl::StatusOr<std::string> LogIn(cim::Session& wmi, const CallContext& context,
                                   const IscsiPortal& portal, const cim::Object& target,
                                   const ChapCredentials& credentials,
@@ -91,7 +91,8 @@ absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext&
   for (const cim::Object& session : sessions) {
     ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
     ABSL_ASSIGN_OR_RETURN(const auto identifier, session.Get("SessionIdentifier"));
-    // Otherwise the initiator would log in again at the next start.
+    // Unregisters a persistent session first; otherwise the initiator would open it again at the
+    // next start.
     absl::Status status;
     if (persistent) status = Invoke(wmi, context, session.path(), "Unregister", {}, operation);
     const bool is_unregistered = persistent && status.ok();
@@ -184,7 +185,8 @@ absl::StatusOr<std::vector<std::string>> IscsiHost::DiscoverTargets(const CallCo
   const absl::Status updated = Update(wmi_, context, object, portal);
   ABSL_RETURN_IF_ERROR(context.Check());
   if (!updated.ok()) {
-    // The other codes are a portal's that is out of reach, busy or wants other credentials.
+    // All other codes come from a portal that is out of reach, is busy or requires other
+    // credentials.
     const bool is_windows = absl::IsInternal(updated) || absl::IsInvalidArgument(updated) ||
                             absl::IsUnimplemented(updated);
     RecordFallback(is_windows ? Fallback::kPortalNotUpdated : Fallback::kPortalRefuses,

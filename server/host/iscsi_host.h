@@ -47,11 +47,11 @@ struct IscsiConnection {
 struct IscsiSession {
   // Windows' identifier of the session.
   std::string id;
-  // The authentication of its login; unset if Windows reports an unknown one. Windows reports
-  // neither the user name nor the secret
+  // The authentication of the session's login; unset if Windows reports an unknown one. Windows
+  // reports neither the user name nor the secret
   // (learn.microsoft.com/previous-versions/windows/desktop/iscsidisc/msft-iscsisession).
   std::optional<ChapMode> chap;
-  // Windows opens the session again at its next start.
+  // True if Windows opens the session again after a restart of the node.
   bool is_persistent = false;
   std::vector<IscsiConnection> connections;
 
@@ -63,13 +63,14 @@ struct IscsiSession {
 bool IsInitiatorStopped(const absl::Status& status);
 
 struct SessionOptions {
-  // Windows opens the session again at its next start.
+  // If true, Windows opens the session again after a restart of the node.
   bool is_persistent = false;
-  // Opens the session even if another one exists, so that MPIO can use both as paths to one disk.
+  // If true, the target may have other sessions, so that MPIO can use them as paths to one disk.
   bool allow_multipath = false;
 };
 
-// Thread-safe. IQNs are compared case-insensitively. INTERNAL with Windows' error on a refusal.
+// Thread-safe. IQNs are compared case-insensitively. A refusal by Windows keeps its error, and has
+// the status code and advice of names/refusals.h.
 class IscsiHost {
  public:
   explicit IscsiHost(const Deps& deps)
@@ -85,8 +86,8 @@ class IscsiHost {
   // Queries a registered portal again for its targets. UNAVAILABLE if it does not answer, NOT_FOUND
   // if it is not registered.
   absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal);
-  // Returns the IQNs of a portal after a new query, or the IQNs known from earlier if the portal
-  // does not answer. NOT_FOUND if it is not registered.
+  // Returns the IQNs that a portal offers after a new query. If the query fails, logs that and
+  // returns the IQNs known from earlier. NOT_FOUND if it is not registered.
   absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                            const IscsiPortal& portal);
 
@@ -110,23 +111,27 @@ class IscsiHost {
 
   // Of the next four methods only OpenSession() needs a registered portal.
   //
-  // Returns the sessions with all targets of this name, over any portal. Empty if it is unknown.
+  // Returns the sessions with the target, over any portal. Empty if the initiator does not know the
+  // target.
   absl::StatusOr<std::vector<IscsiSession>> GetSessions(const CallContext& context,
                                                         const std::string& iqn);
-  // Connects like Connect() and returns the session's id, or "" if Windows does not report it.
-  // ALREADY_EXISTS if a session exists, unless `allow_multipath` is set.
+  // Opens a session, without AwaitEnds(). Returns the session's id, or "" if Windows does not
+  // report it. NOT_FOUND if no portal offers the target, FAILED_PRECONDITION if authentication
+  // fails. ALREADY_EXISTS if a session exists; with `allow_multipath`, if a session over this
+  // portal exists.
   absl::StatusOr<std::string> OpenSession(const CallContext& context, const IscsiPortal& portal,
                                           const std::string& iqn,
                                           const ChapCredentials& credentials,
                                           const SessionOptions& options);
-  // Makes the target's sessions with these ids persistent, with these credentials and this option.
-  // Skips persistent sessions and ended ones.
+  // Makes the target's sessions with these ids persistent, with these credentials and with
+  // `allow_multipath`. Skips sessions that are persistent or have ended.
   absl::Status MakePersistent(const CallContext& context, const std::string& iqn,
                               const std::set<std::string>& ids, const ChapCredentials& credentials,
                               bool allow_multipath);
   // Ends the target's sessions with these ids and makes them non-persistent. Skips ended sessions.
-  // FAILED_PRECONDITION if a disk of such a session is in use. `disks` are the sessions' disks: if
-  // the caller leaves this call, AwaitChanges() of each disk waits for its end.
+  // FAILED_PRECONDITION if a disk of such a session is in use. `disks` are the sessions' disks:
+  // DiskHost::AwaitChanges() of each waits for the end of this call, even if the caller has left
+  // it.
   absl::Status EndSessions(const CallContext& context, const std::string& iqn,
                            const std::set<std::string>& ids, const std::set<uint32_t>& disks = {});
   // Lists the connected targets of a portal. NOT_FOUND if it is not registered.

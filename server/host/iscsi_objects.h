@@ -21,7 +21,7 @@ std::string PortalText(const IscsiPortal& portal);
 // Returns the error of an operation that the initiator refused.
 absl::Status InitiatorError(absl::string_view operation, const absl::Status& status);
 
-// Returns NOT_FOUND if the portal is not registered.
+// Returns a registered portal. NOT_FOUND if the portal is not registered.
 absl::StatusOr<cim::Object> FindPortal(cim::Session& wmi, const CallContext& context,
                                        const IscsiPortal& portal);
 
@@ -30,14 +30,17 @@ absl::StatusOr<std::vector<cim::Object>> TargetsOf(cim::Session& wmi, const Call
                                                    const cim::Object& portal,
                                                    absl::string_view operation);
 
-// Returns the target that any portal offers, or null.
+// Returns the target, or nullopt if the initiator does not know it. The target's portals need not
+// be registered.
 absl::StatusOr<std::optional<cim::Object>> FindTarget(cim::Session& wmi, const CallContext& context,
                                                       const std::string& iqn);
-// Returns NOT_FOUND if the portal is not registered, or does not offer the target.
+// Returns the target that a portal offers. NOT_FOUND if the portal is not registered, or does not
+// offer the target.
 absl::StatusOr<cim::Object> FindTarget(cim::Session& wmi, const CallContext& context,
                                        const IscsiPortal& portal, const std::string& iqn);
 
-// Returns the sessions of a target, if `ids` is given only those with these ids.
+// Returns the sessions of a target; with `ids`, only the sessions with these ids. `iqn` is for
+// errors.
 absl::StatusOr<std::vector<cim::Object>> SessionsOf(cim::Session& wmi, const CallContext& context,
                                                     const cim::Object& target,
                                                     const std::string& iqn);

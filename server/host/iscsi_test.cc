@@ -89,7 +89,7 @@ TEST_F(IscsiTest, ASessionWhoseLogoutFailsStaysPersistent) {
 }
 
 // Two portals offer one target. After the login, the portals need not be registered.
-TEST_F(IscsiTest, OneTargetCanHaveSessionsWithTwoPortals) {
+TEST_F(IscsiTest, OneTargetCanHaveSessionsOverTwoPortals) {
   node_->core()->Change([](NodeState& state) {
     state.behaviour.mpio = true;
     state.iscsi_portals[1].reachable = true;
@@ -134,7 +134,7 @@ TEST_F(IscsiTest, OneTargetCanHaveSessionsWithTwoPortals) {
     EXPECT_TRUE(session.Shows(21));
     EXPECT_FALSE(session.Shows(22));
   }
-  // Only the sessions with these ids change.
+  // Only the sessions with the given ids change.
   ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {"x"}, {}, true), IsOk());
   EXPECT_FALSE(iscsi().GetSessions(context_, "iqn.x:open")->at(0).is_persistent);
   ASSERT_THAT(iscsi().MakePersistent(context_, "iqn.x:open", {first.id}, {}, true), IsOk());
@@ -149,7 +149,8 @@ TEST_F(IscsiTest, OneTargetCanHaveSessionsWithTwoPortals) {
   EXPECT_THAT(*iscsi().GetSessions(context_, "iqn.x:open"), IsEmpty());
 }
 
-// Another program ends all sessions just before the `method` is called.
+// The simulated WMI. Another program ends all sessions with the targets of the first portal just
+// before each call of `method`.
 class EndingSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   EndingSession(machine::simulator::Core* core, std::string method)

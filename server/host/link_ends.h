@@ -1,4 +1,4 @@
-// The ends of links, after the links behind them are followed.
+// What the links of one walk lead to in the end (LinkEnd).
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace csi_proxy::host {
 
-// Looks at each volume once. Not thread-safe.
+// Finds the ends of links. Queries each volume once. Not thread-safe.
 class LinkEnds {
  public:
   // REQUIRES: `os` and `context` outlive this object.
@@ -22,7 +22,8 @@ class LinkEnds {
   LinkEnd EndAt(const VolumeId& volume);
 
   // Follows the link at `path`, and sets `end`, `share` and `folder` of `link`. Leaves kUnknown if
-  // Windows refuses. Returns an error only if the call has ended.
+  // Windows refuses, or if the end is outside the roots. Returns an error only if the call has
+  // ended.
   absl::Status Follow(const ConfinedPath& path, FoundLink* link);
 
  private:

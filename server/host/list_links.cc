@@ -33,7 +33,7 @@ bool IsPrintable(const std::string& text) {
                       [](unsigned char c) { return absl::ascii_iscntrl(c); });
 }
 
-// Returns true for the names of a kubelet's staging folder: `plugins`, others, `globalmount`
+// Returns true for the names of a kubelet's staging folder: `plugins`, any names, `globalmount`
 // (github.com/kubernetes/kubernetes, makeDeviceMountPath() of pkg/volume/csi/csi_attacher.go).
 bool IsStagingFolder(const std::vector<std::string>& names) {
   const auto find = [&](absl::string_view wanted) {
@@ -235,7 +235,8 @@ class LinkWalker {
     if (directory == nullptr) return absl::OkStatus();
     size_t seen = 0;
     size_t links = 0;
-    // Where a pod can write, it can make folders of any name.
+    // Ignores the staging folders in directories that a pod can write, because the pod can make
+    // folders of any name there.
     bool is_empty_staging = !in_pods_ && IsStagingFolder(NamesOf(at));
     for (bool restart = true;; restart = false) {
       const absl::StatusOr<std::vector<machine::DirectoryEntry>> entries =
@@ -250,7 +251,8 @@ class LinkWalker {
       if (absl::Status status = CheckLimits(); !status.ok() || is_over_) return status;
       for (const machine::DirectoryEntry& entry : *entries) {
         if (seen++ < at.seen) continue;
-        // A directory has its second turn after all other directories, without a limit.
+        // The second turn of a directory comes after the directories found so far, and has no
+        // limit.
         if (at.seen == 0 && (seen > limits_.entries_at_once || links >= limits_.links_at_once)) {
           Push({at.start, at.below, at.depth, seen - 1});
           return absl::OkStatus();
@@ -267,7 +269,8 @@ class LinkWalker {
     }
   }
 
-  // Returns true if the entry is a link.
+  // Notes the entry if it is a link; otherwise adds it to the pending directories. Returns true for
+  // a link.
   bool LookAtEntry(const Pending& at, File& directory, const machine::DirectoryEntry& entry) {
     std::string below = absl::StrCat(at.below, at.below.empty() ? "" : "\\", entry.name);
     const absl::StatusOr<WindowsPath> path = starts_[at.start].path.path.Join("path", below);

@@ -15,15 +15,17 @@ namespace csi_proxy::host {
 
 enum class LinkKind { kMountedVolume, kSymlink, kJunction };
 
-// The end of a link, after the links behind it are followed as ResolvePath() follows them.
+// What a link leads to in the end, through all further links. The walk follows links by the rules
+// of ResolvePath().
 enum class LinkEnd {
   // A directory, or a volume that the node has.
   kThere,
-  // Missing, a file, a volume on a missing or offline disk, or a circle of links.
+  // Nothing, a file, a volume on a missing or offline disk, or more links than a path may have.
   kNowhere,
   // A share. Its server is not accessed.
   kOnServer,
-  // Unknown: the end is outside the roots, Windows refused, or the time was over.
+  // Unknown, because the end is outside the roots, the link cannot be read, Windows refused, or the
+  // time of the walk was over.
   kUnknown,
 };
 
@@ -33,7 +35,7 @@ struct FoundLink {
   // Spelt as in LinkInfo. Empty if the target cannot be read or is not printable.
   std::string target;
   LinkEnd end = LinkEnd::kUnknown;
-  // For kOnServer: UncPath::Share() of the target, and the target's folder.
+  // For kOnServer: UncPath::Share() and UncPath::ToString() of the link's end.
   std::string share;
   std::string folder;
 };
@@ -41,29 +43,31 @@ struct FoundLink {
 struct LinkList {
   // Sorted by path.
   std::vector<FoundLink> links;
-  // True if links may be missing, or may be kUnknown although they could have been followed.
+  // True if links may be missing, or if links were not followed because the time was over.
   bool incomplete = false;
   // True if links of the kubelet or of a driver may be missing. False if the walk skipped only
   // directories without such links: those that a pod can write (see ListLinks()), and those deeper
   // than LinkWalkLimits::depth.
   bool incomplete_outside_pods = false;
-  // The kubelet's staging folders, IsStagingFolder(), that are plain directories with an entry
-  // other than a link. Sorted.
+  // The kubelet's staging folders, `globalmount` below `plugins`, that are plain directories and
+  // contain an entry other than a link. Sorted.
   std::vector<std::string> filled_staging_folders;
 };
 
 // The limits of one walk. If content of pods reaches them, other links are still found.
 struct LinkWalkLimits {
-  // Entries seen. A file costs only its line in a listing; directories and links cost calls.
+  // The number of entries listed. A file costs only its line in a listing; directories and links
+  // cost further calls.
   size_t entries = 500'000;
-  // Entries and links of a directory that one turn reads; then other directories have their turn.
+  // The numbers of entries and links that the first turn of a directory reads. The rest waits until
+  // the directories found so far are read.
   size_t entries_at_once = 2'000;
   size_t links_at_once = 128;
-  // Directories below the start of the walk.
+  // The number of directory levels below a start of the walk.
   size_t depth = 64;
-  // Bytes of the paths of pending directories.
+  // The bytes that the list of pending directories takes, in each of the two parts of the walk.
   size_t pending_bytes = size_t{8} << 20;
-  // Bytes of the result's texts. They must fit into one gRPC message of at most 4 MiB.
+  // The bytes that the result takes. It must fit into one gRPC message of at most 4 MiB.
   size_t found_bytes = size_t{1} << 20;
   // Time of the walk. Also at most 3/4 of the call's remaining time, so that the call can answer.
   absl::Duration time = absl::Seconds(10);
@@ -73,11 +77,12 @@ struct LinkWalkLimits {
 // followed if it is a link, and skipped if it is absent. NOT_FOUND if another start is absent,
 // PERMISSION_DENIED if the path to a start leads out of its roots.
 //
-// Links of the kubelet and of drivers are first: the walk reads the directories that a pod can
-// write (IsPodsDirectory()) after all other directories and links. In each of the two parts,
-// directories near the starts are first and large ones last. The walk does not lock entries: they
-// can be renamed or deleted, and entries that disappear are skipped. An entry with a name that no
-// WindowsPath can represent is skipped with all entries below it, because a call cannot name them.
+// The walk has two parts, so that it finds the links of the kubelet and of drivers first: the
+// second part reads the directories that a pod can write (IsPodsDirectory()). In each part,
+// directories near the starts come first, and the rest of a large directory waits until the
+// directories found so far are read. The walk does not lock entries: other programs can rename or
+// delete them, and entries that disappear are skipped. An entry with a name that no WindowsPath can
+// represent is skipped with all entries below it, because a call cannot name them.
 absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
                                    const std::vector<ConfinedPath>& starts,
                                    const LinkWalkLimits& limits = {});

@@ -86,7 +86,7 @@ class ListLinksTest : public testing::Test {
   void Hold(absl::string_view path) {
     ASSERT_THAT(node_->SetOtherOpens({{.path = Below(path), .access = 1, .share = 0}}), IsOk());
   }
-  // Opens `names` below the working directory, and holds the directories from there on.
+  // Opens the entry at the path `names` below the working directory.
   std::unique_ptr<File> Open(std::vector<std::string> names, Access access,
                              machine::Os* os = nullptr) {
     std::vector<std::unique_ptr<File>> held;
@@ -99,7 +99,7 @@ class ListLinksTest : public testing::Test {
     }
     return std::move(held.back());
   }
-  // Adds entries to the kubelet's tree, by their paths below it.
+  // Adds entries to the kubelet's tree. Their paths are relative to the working directory.
   void Fill(const std::vector<std::string>& directories, const std::vector<std::string>& links) {
     NodeState state = node_->Snapshot();
     Tree& tree = state.disks[0].partitions[2].volume->tree;
@@ -188,7 +188,8 @@ TEST_F(ListLinksTest, TheWalkIsBoundedInTimeEntriesDepthAndMemory) {
   EXPECT_THAT(Walk({.time = absl::ZeroDuration()}).links, IsEmpty());
 }
 
-// The walk finds all links of the kubelet and of drivers, and the answer says so.
+// The walk finds all links of the kubelet and of drivers, and `incomplete_outside_pods` stays
+// false.
 TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoLinksOutsideThem) {
   const std::vector<std::string> placed = {R"(plugins\kubernetes.io\csi\smb\1\globalmount)",
                                            R"(pods\a\volumes\kubernetes.io~csi\pv\mount)",

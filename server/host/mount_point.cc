@@ -29,8 +29,8 @@ namespace {
 using machine::Access;
 using machine::File;
 
-// Calls `call`. It opens the entry that `*held` keeps open. After a sharing violation closes
-// `*held`, sets it to null and retries.
+// Calls `call`, which opens the entry that `*held` keeps open. If `call` fails with a sharing
+// violation, closes `*held`, sets it to null and retries.
 template <typename Call>
 absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held, Call call) {
   absl::Status status = call();
@@ -54,7 +54,7 @@ absl::Status MakePlain(const CallContext& context, File& directory, const std::s
   return file->DeleteReparsePoint(attributes.reparse_tag);
 }
 
-// Counts a mount call that Windows refused because its path is not plain. Returns `status`.
+// Counts a mount call that Windows refused because its path begins with `\\?\`. Returns `status`.
 absl::Status CountVerbatim(absl::string_view name, absl::Status status) {
   if (absl::StartsWith(name, "\\\\?\\") &&
       HasWin32Code(status, {win32_error::kInvalidParameter, win32_error::kInvalidName,

@@ -20,21 +20,22 @@
 
 namespace csi_proxy::host {
 
-// Mounts `volume` at the empty directory where `at` ends. UNAVAILABLE if another entry has taken
-// the directory's place afterwards.
+// Mounts `volume` at the empty directory where `at` ends. UNAVAILABLE if another program has
+// replaced the directory during the call.
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at);
 
-// Returns the context of a teardown's step before the end of the mount, link or session itself. Its
-// deadline leaves the caller the shorter of 5 s and half of the remaining time for that end, and is
-// at most 30 s away. A step that has not ended by then has failed.
+// Returns the context of a teardown's step that precedes the end of the mount, link or session. The
+// deadline of the step is at most 30 s away, and leaves the caller the shorter of 5 s and half of
+// the remaining time to end the mount, link or session. A step that is not finished by its deadline
+// has failed.
 CallContext TeardownStep(const CallContext& context);
 
 // Flushes a volume before its mount at `path` ends, as a TeardownStep(). Remembers the volume as
-// used, because the mount manager then forgets the folder. OK for a write-protected volume, because
-// it has no pending writes. NOT_FOUND if the volume does not exist. Logs, counts and returns any
-// other failure. The caller must unmount nevertheless, because a remaining mount keeps a cloud from
-// detaching a broken disk.
+// used, because after the unmount the mount manager no longer names the folder. OK for a
+// write-protected volume, because it has no pending writes. NOT_FOUND if the volume does not exist.
+// Logs, counts and returns any other failure. The caller must unmount nevertheless, because a
+// remaining mount keeps a cloud from detaching a broken disk.
 absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path);
 
@@ -59,8 +60,9 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 
 // Flushes and ends the mount at `path`, the entry `name` in `directory`, before the entry is
 // deleted: a plain deletion would leave the path in the mount manager's table. The volume may be
-// missing. Reopens `file`, the entry open for deletion; it may be another entry afterwards. If
-// another program prevents that, the error says whether the mount has ended.
+// missing. Closes `file`, the entry open for deletion, and opens the entry again; `file` may be
+// another entry then. If another program prevents the second open, the error says whether the mount
+// has ended.
 absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
@@ -71,8 +73,8 @@ inline constexpr char kEmptyStays[] =
 
 // Turns an entry that cannot be deleted, `name` of `directory`, into an empty directory if it is a
 // mount point or a directory link. First flushes the volume of a mount point. Returns `kept`, the
-// error of the deletion; appends kEmptyStays if a mount or link has ended. REQUIRES: the caller
-// does not hold a handle that may delete the entry.
+// error of the deletion, with the names of NameUsers(), and with kEmptyStays if a mount or link has
+// ended. REQUIRES: the caller does not hold a handle that may delete the entry.
 absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, machine::File& directory,
                         const std::string& name, const std::string& path, const absl::Status& kept);
 
@@ -88,7 +90,7 @@ inline constexpr char kFilesStay[] =
     "ended: move the folder aside, stage again and compare; delete nothing";
 
 // Returns true if a folder in the mount manager's table still leads to its volume or cannot be
-// checked. A mount that ended while its volume was missing stays in that table, as letters do
+// checked. A mount that ended while its volume was missing stays in that table, as drive letters do
 // (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints).
 bool IsMountPointOf(machine::Os& os, const CallContext& context, const WindowsPath& folder,
                     const VolumeId& volume);

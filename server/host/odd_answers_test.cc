@@ -149,8 +149,8 @@ TEST(OddAnswersTest, NoAnswerOfADeviceCrashesTheProcess) {
   }
 }
 
-// A target that is neither a drive's nor a server's path is never followed.
-TEST(OddAnswersTest, LinksToDevicesAreNotFollowed) {
+// A target that is neither an ordinary path of a drive nor a path on a server is never followed.
+TEST(OddAnswersTest, LinksToOtherThanOrdinaryPathsAreNotFollowed) {
   const NodeState prepared = PreparedNode();
   for (const auto& [target, shown] : std::vector<std::pair<const char*, std::string>>{
            {R"(\??\GLOBALROOT\Device\HarddiskVolume1\Windows)",
@@ -301,7 +301,7 @@ TEST(OddAnswersTest, ADiskWhoseDeviceDoesNotAnswerKeepsItsNumber) {
   }
 }
 
-// WMI's provider shows the flag from its cache.
+// WMI may show an old flag, from its provider's cache.
 TEST(OddAnswersTest, TheReadOnlyFlagIsReadFromTheDiskAndNotFromWmi) {
   const std::unique_ptr<Machine> node = TestNode();
   std::set<OddSession::Property> given;

@@ -66,7 +66,8 @@ class OddSession final : public machine::simulator::wmi::SimulatedSession {
   std::set<Property>& given_;
 };
 
-// A file of the simulated Win32. Every reparse point below it has other bytes.
+// A file of the simulated Win32. Each reparse point read from the file, or from an entry opened in
+// it, has the bytes `link`.
 class OddFile final : public machine::FileWrapper<> {
  public:
   OddFile(std::unique_ptr<machine::File> file, machine::Bytes link)
@@ -86,7 +87,8 @@ class OddFile final : public machine::FileWrapper<> {
   const machine::Bytes link_;
 };
 
-// The simulated Win32. One answer of a device or the firmware's table has other bytes.
+// The simulated Win32. Either one answer (of a device, or the firmware's table) or all reparse
+// points have other bytes.
 class OddOs : public machine::OsWrapper<> {
  public:
   explicit OddOs(Machine& node) : OddOs(node, -1, {}) {}
@@ -122,7 +124,7 @@ class OddOs : public machine::OsWrapper<> {
   machine::Bytes link_;
 };
 
-// Returns a symbolic link with any text, like one from another program.
+// Returns the reparse data of a symbolic link with any target, like one from another program.
 inline machine::Bytes SymlinkTo(absl::string_view target, bool is_relative = false) {
   const std::vector<uint8_t> name = ToUtf16Le(target);
   const auto size = static_cast<uint16_t>(name.size());

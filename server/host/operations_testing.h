@@ -1,5 +1,5 @@
-// Lists every operation of the host and makes a node on which all succeed, for tests in which the
-// machine fails.
+// Lists operations of the host and makes a node on which all of them succeed, for tests in which
+// the machine fails.
 #pragma once
 
 #include <functional>
@@ -57,7 +57,7 @@ struct Operation {
   std::function<absl::Status(Host&, const CallContext&)> run;
 };
 
-// Returns a step on a disk after a read of its layout.
+// Returns an operation that calls `step` for a disk after GetLayout().
 inline auto OnLayout(uint32_t number,
                      absl::Status (DiskHost::*step)(const CallContext&, const DiskDescription&)) {
   return [=](Host& host, const CallContext& context) -> absl::Status {

@@ -26,7 +26,7 @@ inline bool IsHeldByOthers(const absl::Status& status) {
   return HasWin32Code(status, {win32_error::kSharingViolation, win32_error::kDeletePending});
 }
 
-// Repeats `call` for kPatience while other programs hold its entry, or until the call has ended.
+// Repeats `call` while other programs hold its entry, until kPatience is over or `context` ends.
 template <typename Call>
 auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   std::optional<CallContext> waiting;

@@ -27,8 +27,8 @@ bool IsGoing(const absl::Status& status) {
   return IsFileNotFound(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
-// A directory that is being emptied. A vector contains the levels, because a deep hostile tree
-// could exhaust the call stack.
+// A directory that is being emptied. The levels are in a vector, not on the call stack, which a
+// deep hostile tree could exhaust.
 struct Level {
   machine::File* directory;
   std::unique_ptr<machine::File> owned;
@@ -114,8 +114,8 @@ class Remover {
     return Leave(level, name, path, deleted);
   }
 
-  // Ends a mount or a directory link at an entry that cannot be deleted. Returns `kept`, the
-  // reason, with the path and what has ended.
+  // Ends a mount or a directory link at an entry that cannot be deleted because of `kept`. Returns
+  // `kept` with the path and with what has ended.
   absl::Status Leave(Level& level, const std::string& name, const std::string& path,
                      const absl::Status& kept) {
     return LeaveEmpty(deps_, context_, *level.directory, name, path, Prefixed(path, kept));

@@ -11,8 +11,8 @@ namespace csi_proxy::host {
 
 // Removes all entries in `directory`, at any depth, but not `directory` itself. Removes links and
 // mount points, but not their targets; enters all other directories, even reparse points. Ignores
-// entries that other programs remove, and removes entries that they add; FAILED_PRECONDITION if
-// they keep adding. REQUIRES: `path` names the directory while it is open.
+// entries that other programs remove. Also removes entries that they add to subdirectories;
+// FAILED_PRECONDITION if they keep adding. REQUIRES: `path` names the directory while it is open.
 absl::Status RemoveBelow(const Deps& deps, const CallContext& context, machine::File& directory,
                          const std::string& path);
 

@@ -23,12 +23,13 @@ constexpr uint64_t kBytesPerMiB = uint64_t{1} << 20;
 // each
 // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions).
 constexpr uint64_t kGptCopy = 33 * 4096;
-// An MBR counts sectors in 32 bits. Windows initialises a disk of this size as MBR only if its
-// sectors have 512 bytes
+// The end of the space, in bytes, that a partition of an MBR disk may use: an MBR counts sectors in
+// 32 bits. Windows initialises a disk of this size as MBR only if its sectors have 512 bytes
 // (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
 constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kBytesPerMiB;
-// The minimum of unused space in a report, and the minimum by which a file system must be smaller
-// than its partition to be extended: more than a cluster and the copy of the boot sector.
+// Less unused space than this at the end of a disk is not reported as obstructed. A file system is
+// extended only if it is smaller than its partition by at least this: more than a cluster and the
+// copy of the boot sector.
 constexpr uint64_t kGap = 100 * kBytesPerMiB;
 
 // Returns the partitions of a disk. FAILED_PRECONDITION if the disk is Windows' own.
@@ -90,7 +91,7 @@ absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
                                  " of disk ", extent.disk_number, " follows the volume's");
   }
   if (disk_bytes < last_used + kGap) room.obstacle.clear();
-  // Windows adds at least 1 MiB.
+  // Rounds down to MiB, because Windows adds at least 1 MiB.
   const uint64_t bytes =
       end > extent.offset ? (end - extent.offset) / kBytesPerMiB * kBytesPerMiB : 0;
   room.size_bytes = std::max(bytes, extent.length);

@@ -28,7 +28,7 @@ bool IsAbsent(const absl::Status& status) {
                                win32_error::kDeletePending, win32_error::kUnrecognizedVolume});
 }
 
-// One walk along a path. Nested Walkers walk links above the roots and share the steps.
+// One walk along a path. Nested Walkers walk links above the roots and share the count of steps.
 class Walker {
  public:
   Walker(machine::Os& os, const CallContext& context, const PathRoots* roots,
@@ -76,8 +76,8 @@ class Walker {
 
   // Opens the entry of the next component, and sets `*steps` to the number of components opened. A
   // snapshot first tries to open the whole path with one system call. This usually succeeds,
-  // because only the last component may be a link. Go's os.Root plans the same
-  // (github.com/golang/go/issues/73080).
+  // because it fails only if a component before the last is a link. Go's os.Root is planned to do
+  // so, too (github.com/golang/go/issues/73080).
   absl::StatusOr<std::unique_ptr<machine::File>> OpenNext(size_t* steps) {
     const bool is_snapshot = options_.access == machine::Access::kPeek;
     if (is_snapshot && at_.is_root() && pending_.size() > 1) {
@@ -99,7 +99,7 @@ class Walker {
                                : TwiceIfInvalid([&] { return at_.at().Open(name, access); });
   }
 
-  // Appends an entry to the held ones.
+  // Appends an entry to the held ones, and sets `attributes` and `link` from it.
   absl::Status Hold(std::unique_ptr<machine::File> file) {
     at_.held.push_back(std::move(file));
     const absl::StatusOr<machine::FileAttributes> attributes = at_.at().GetAttributes();
@@ -156,8 +156,8 @@ class Walker {
         absl::StrCat(NameOf(where.ToString(), ""), ": the path has too many links"));
   }
 
-  // Returns true if a link or mount point at `where` must stay within the roots. An administrator's
-  // need not.
+  // Returns true if a link or mount point at `where` must stay within the roots. A link at or above
+  // a root is the administrator's and need not.
   bool Confines(const WindowsPath& where) const {
     return roots_ != nullptr && IsBelow(*roots_, where);
   }
@@ -201,7 +201,7 @@ class Walker {
       return absl::FailedPreconditionError(
           absl::StrCat(leads(), ", which is not a path of a ", kind));
     };
-    // A server's path. Device and volume paths have the same beginning, but are not servers'.
+    // The target is a path on a server. Paths of devices and volumes begin with `\\?\`.
     if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
       if (confined && !pending_.empty()) return leads_out();
       absl::StatusOr<UncPath> server = UncPath::Parse("link target", link.target);
@@ -237,7 +237,8 @@ class Walker {
     return path;
   }
 
-  // Follows an administrator's link. The path keeps the link's name.
+  // Follows an administrator's link. `current_` keeps the link's name, for errors and for
+  // Confines().
   absl::Status FollowAbove(const WindowsPath& target) {
     ResolveOptions options = options_;
     options.follow_last = true;

@@ -1,7 +1,8 @@
-// Resolves a path on a real node without a race. Each component is opened in its own directory,
-// without following links, and stays open, so that no entry can be replaced before the caller uses
-// the handle at the end. This code, never Windows, reads and follows reparse points. A read-only
-// call first opens the whole path with one system call, and walks it only if that fails.
+// Resolves a path on a real node without a race. Each component is opened in the open directory
+// before it, without following links, and stays open, so that no entry can be replaced before the
+// caller uses the handle at the end. This code, never Windows, reads and follows reparse points. A
+// read-only call first opens the whole path with one system call. It walks the path only if that
+// fails for another reason than a missing entry.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,7 @@ struct ResolveOptions {
   // mount point.
   bool refuse_links = false;
   // The access to the last component. kPeek returns a snapshot: entries of the path may change and
-  // are not all held. If the path ends early, only this fact is reported.
+  // are not all held. If the path does not exist, `missing` may also contain components that exist.
   machine::Access access = machine::Access::kRead;
   // Retries entries that other programs hold: see patient_open.h.
   bool is_patient = true;
@@ -35,21 +36,22 @@ struct ResolveOptions {
 
 // The entry at the end of a path, or the last one that exists.
 struct ResolvedPath {
-  // Every directory of the path, open; at() returns the last. kPeek omits some.
+  // The entries from `root` to the last one that exists, open; at() returns the last. kPeek omits
+  // some.
   std::vector<std::unique_ptr<machine::File>> held;
   // The attributes of the last entry held.
   machine::FileAttributes attributes;
   // Set when the last entry held is a link or mount point that was not followed.
   std::optional<machine::ReparsePoint> link;
-  // The root above at(): `C:\` or `\\?\Volume{guid}\`; empty if the path does not exist.
+  // The root above at(): `C:\` or `\\?\Volume{guid}\`. Empty if no entry is held.
   std::string root;
-  // The components from `root` to at(), without links and mount points.
+  // The components from `root` to at(). The links and mount points that were followed are replaced.
   std::vector<std::string> names;
-  // The components below at() that do not exist.
+  // The components below at() that do not exist. With kPeek, the first of them may exist.
   std::vector<std::string> missing;
   // True if the first missing component is from a link's target: the link is dangling.
   bool dangling = false;
-  // The target of the last link, if it is on a server. Then no entry is held.
+  // The path on a server, if the last link leads to a server. Then no entry is held.
   std::optional<UncPath> server;
 
   bool found() const { return !held.empty() && missing.empty(); }
@@ -64,19 +66,20 @@ struct ResolvedPath {
 // Follows `path`. A link at or above a root is the administrator's: it may lead anywhere, and the
 // root stays a root. A link below a root must lead into the roots; only the last component may lead
 // to a server. A volume mounted below a root belongs to the tree unless it contains a root itself.
-// Otherwise PERMISSION_DENIED, naming the link. FAILED_PRECONDITION if the path has too many links.
-// An error names the path and its first link, but not another tenant's paths behind that link.
+// PERMISSION_DENIED, naming the link, if a link or mount point breaks one of these rules.
+// FAILED_PRECONDITION if the path has too many links. An error names the path and its first link,
+// but not another tenant's paths behind that link.
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path,
                                          const ResolveOptions& options = {});
 
-// Returns the volume at the end of a walk.
+// Returns the volume that contains the last entry of a walk.
 absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked);
 
 // Returns true if `path` is strictly below a root. There callers may put links and mount points.
 bool IsBelow(const PathRoots& roots, const WindowsPath& path);
 
-// Returns NOT_FOUND, naming the missing entry.
+// Returns NOT_FOUND, naming the path.
 absl::Status MissingError(const WindowsPath& path);
 
 }  // namespace csi_proxy::host

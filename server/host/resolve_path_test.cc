@@ -87,7 +87,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   }
 }
 
-// Entries made through such a link would be at another place once the target exists again.
+// Entries made through a dangling link would be at another place once the target exists again.
 TEST_F(ResolverTest, DanglingLinksAboveTheRootsAreErrors) {
   ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\gone)"), IsOk());
   ASSERT_THAT(node_->MakeLink(R"(C:\drive)", R"(Q:\)"), IsOk());
@@ -105,8 +105,8 @@ TEST_F(ResolverTest, DanglingLinksAboveTheRootsAreErrors) {
   EXPECT_THAT(Exists(Anywhere("C:\\gone")), Yields(false));
 }
 
-// Windows' errors for a missing drive, directory or medium, and for an entry being deleted
-// (learn.microsoft.com/windows/win32/debug/system-error-codes).
+// Windows' errors for a missing file, directory, drive or medium, for an entry being deleted and
+// for an unrecognised volume (learn.microsoft.com/windows/win32/debug/system-error-codes).
 TEST_F(ResolverTest, AnAbsentEntryIsNotAnError) {
   const auto exists_when_open_says = [&](uint32_t code) {
     FaultRule rule;
@@ -197,7 +197,7 @@ TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEntered) {
               HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, LinksAboveTheRootsAreTrusted) {
+TEST_F(ResolverTest, LinksAtTheRootsAreTrusted) {
   node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
       size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
         file { path: "kube\\pods\\p9" } file { path: "secret" } } } })");
@@ -236,7 +236,7 @@ TEST_F(ResolverTest, AReadOnlyCallOpensALinkFreePathInOneStep) {
   EXPECT_EQ(calls(R"(link\c\d\e)", true), 2 + 1 + 9 + 4);
 }
 
-// On nodes with links of every kind, a read-only open must find the same as a walk.
+// On nodes with random links and mounts, a read-only open and a walk must have equal results.
 TEST_F(ResolverTest, AReadOnlyOpenFindsTheSameAsAWalk) {
   std::mt19937 random(20261125);
   const auto one_of = [&](size_t count) { return random() % count; };

@@ -86,7 +86,8 @@ class SharedRun {
       }
       next_ = nullptr;
       const uint64_t number = Begin();
-      // The thread of shared runs may hang in an earlier run.
+      // Runs on this call's thread if no other call waits, or if `thread_` still hangs in an
+      // earlier run.
       if (run->waiting == 1 || current_ != nullptr) {
         mutex_.Unlock();
         T result = RunHere(number, context, run->function);
@@ -114,6 +115,7 @@ class SharedRun {
     std::optional<T> result;
   };
 
+  // Returns true if a run is under way that has not exceeded the limit of a run.
   bool IsBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return running_ != 0 && SteadyTime::Now() < began_ + longest_;
   }
@@ -123,7 +125,7 @@ class SharedRun {
     began_ = SteadyTime::Now();
     return running_ = ++last_;
   }
-  // Begins a run if no run is under way and no call waits; otherwise returns 0.
+  // Begins a run and returns its number. Returns 0 without a run if IsBusy() or if calls wait.
   uint64_t BeginAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
     return IsBusy() || next_ != nullptr ? 0 : Begin();
@@ -142,7 +144,7 @@ class SharedRun {
     return result;
   }
 
-  // Drops or cancels a run without waiting calls.
+  // Drops a run that no call waits for, or cancels the run if it has begun.
   void Abandon(const std::shared_ptr<Run>& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next_ == run) next_ = nullptr;
     if (current_ == run) Cancel(*run);
@@ -169,7 +171,7 @@ class SharedRun {
       run->result = started.status();
       return EndRun(number);
     }
-    // The thread of an earlier run has released the lock for the last time.
+    // Does not block on the lock: the thread of an earlier run has released it for the last time.
     if (thread_.joinable()) thread_.join();
     thread_ = *std::move(started);
     current_ = run;
@@ -178,7 +180,8 @@ class SharedRun {
   const absl::Duration longest_;
   mutable Mutex mutex_;
   Condition changed_;
-  // The run under way, or 0; the time of its begin; and the last run that began.
+  // The number of the run under way, or 0; the time at which that run began; and the number of the
+  // last run that began.
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime began_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -192,15 +195,15 @@ class SharedRun {
 template <typename T>
 class SharedRuns {
  public:
-  // Calls SharedRun::Get() among the calls with this key.
+  // Calls Get() of the SharedRun for `key`.
   T Get(const std::string& key, const CallContext& context,
         typename SharedRun<T>::Function function) {
     return RunOf(key)->Get(context, std::move(function));
   }
 
  private:
-  // Also destroys each unused SharedRun. Keeps one with a run under way, because its destructor
-  // would wait for the end of the run.
+  // Returns the SharedRun for `key`. Also destroys each unused SharedRun, unless it has a run under
+  // way, whose end the destructor would wait for.
   std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
     const MutexLock lock(mutex_);
     std::erase_if(runs_, [](const auto& entry) {

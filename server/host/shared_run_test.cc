@@ -17,13 +17,14 @@ using Answer = absl::StatusOr<int>;
 
 class SharedRunTest : public testing::Test {
  protected:
-  // Starts a run. It ends when the gate opens or its call ends.
+  // Starts the first run on another thread, and returns once the run has begun.
   std::thread BeginFirst(const CallContext& context) {
     std::thread first([this, context] { first_ = Ask(context); });
     while (runs_ == 0) std::this_thread::yield();
     return first;
   }
-  // Gets a run that returns its number when its gate opens, or an error when it is cancelled.
+  // Gets a run that returns the run's number once `open_` is at least that number, or an error if
+  // the run is cancelled.
   Answer Ask(const CallContext& context = CallContext()) {
     return shared_.Get(context, [this](const CallContext& run) -> Answer {
       const int number = ++runs_;
@@ -101,7 +102,7 @@ TEST_F(SharedRunTest, ARunEndsWhenNoCallWaitsForIt) {
   EXPECT_EQ(Ask(), Answer(3));
 }
 
-// Otherwise callers that call without a pause would keep a waiting call from its run.
+// A caller that calls again without a pause must not keep a waiting call from its run.
 TEST_F(SharedRunTest, ANewCallDoesNotOvertakeWaitingCalls) {
   for (int i = 0; i < 20; ++i) {
     runs_ = open_ = 0;
@@ -139,7 +140,7 @@ TEST_F(SharedRunTest, AHungRunDoesNotBlockLaterCalls) {
   EXPECT_EQ(shared.Get(CallContext(), answer), Answer(2));
 }
 
-// Destroys a SharedRun with a run that all callers have left and that has not noticed this yet.
+// Destroys a SharedRun while its run goes on, although the run was cancelled when all callers left.
 TEST_F(SharedRunTest, AnAbandonedRunIsCancelledOnce) {
   auto shared = std::make_unique<SharedRun<Answer>>();
   absl::Notification first_ends, gone, returns;

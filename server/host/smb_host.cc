@@ -58,14 +58,14 @@ Value CredentialValue(const SmbCredentials& credentials) {
   return value;
 }
 
-// Converts a failure by its Win32 error. Windows reports this error as HRESULT, error object or
-// ReturnValue, without a documented rule (doubt 18 of doubts.md).
+// Gives a failure the status code and advice of its Win32 error. Windows reports this error as
+// HRESULT, error object or ReturnValue, without a documented rule (doubt 18 of doubts.md).
 absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = false) {
   return RefusedBy(require_privacy ? Refuser::kEncryptedMapping : Refuser::kMapping, status);
 }
 
-// Converts the failure of a call without access to a server. Returns error 5 unchanged, because it
-// is about this process's own rights.
+// Does the work of ClassifyStatus() for a call that does not access a server. Returns error 5
+// unchanged, because it is about this process's own rights.
 absl::Status ClassifyLocal(const absl::Status& status) {
   return HasWin32Code(status, win32_error::kAccessDenied) ? status : ClassifyStatus(status);
 }

@@ -24,9 +24,10 @@ struct SmbMapping {
   bool is_connected = false;
   // The mapping's WMI object path.
   std::string object;
-  // Windows' word for its state: `OK`, `Disconnected`.
+  // The mapping's state in Windows' words, such as `OK` or `Disconnected`; `Status 9` for the
+  // number 9, which has no known word.
   std::string status;
-  // The drive letter of the mapping, as `G:`; empty without one, like all of csi-proxy's mappings.
+  // The mapping's drive letter, as `G:`, or empty. csi-proxy's own mappings have no letter.
   std::string local_path;
 };
 
@@ -39,22 +40,24 @@ struct SmbCredentials {
 struct SmbAccess {
   enum class Kind {
     kReached,
-    // The server refuses the user there. The rest of the share may be readable; or the node has
-    // lost the mapping's credentials (github.com/moby/moby/issues/37863), and no path is readable.
+    // The server refuses the user at the path. Other paths of the share may be readable, unless the
+    // node has lost the mapping's credentials (github.com/moby/moby/issues/37863).
     kDenied,
     // The share exists, but the folder does not.
     kNoFolder,
     // The path is a DFS link or lies below one.
     kDfsLink,
-    // The credentials are invalid, the share no longer exists, or the server does not answer.
+    // Any other failure: for example the credentials are invalid, the share no longer exists, or
+    // the server does not answer.
     kNotReached,
   };
   Kind kind = Kind::kNotReached;
-  // OK for kReached.
+  // Why the path was not reached; OK for kReached.
   absl::Status error;
 };
 
-// Thread-safe. REQUIRES: `share` is a UncPath::Share(). INTERNAL with Windows' error on a refusal.
+// Thread-safe. A refusal by Windows keeps the Win32 code, and has the status code and advice of
+// names/refusals.h. REQUIRES: `share` is a UncPath::Share().
 class SmbHost {
  public:
   explicit SmbHost(const Deps& deps)
@@ -63,15 +66,17 @@ class SmbHost {
   // Returns the node's own names and addresses.
   absl::StatusOr<machine::NetworkNames> GetNetworkNames();
 
-  // Waits for the end of a RemoveMapping() that its caller left. The mapping may vanish until then.
+  // Waits for the end of a RemoveMapping() that its caller has left. Until then the mapping may
+  // still disappear.
   absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
-  // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because
-  // an administrator made the mappings with one.
+  // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because a
+  // mapping with a drive letter is an administrator's.
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share);
 
-  // Lists all mappings by share. A share's mappings without a drive letter are first.
+  // Lists all mappings, sorted by share. A share's mapping without a drive letter comes before its
+  // mappings with one.
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context);
 
   // Checks whether a mapping reaches `path` now. Ignores the state that Windows reports. Blocks

@@ -64,7 +64,7 @@ TEST_F(SmbTest, AShareCanBeMappedAndUnmapped) {
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), HasCode(kNotFound));
 }
 
-TEST_F(SmbTest, ACallThatWaitsForAServerYieldsItsSlot) {
+TEST_F(SmbTest, EachCallForAMappingYieldsItsSlot) {
   TestSlot slot;
   context_ = context_.With(&slot);
   ASSERT_THAT(Map(kShare, "ex\\U", "pw"), IsOk());
@@ -75,7 +75,7 @@ TEST_F(SmbTest, ACallThatWaitsForAServerYieldsItsSlot) {
   EXPECT_TRUE(slot.TakeYielded());
 }
 
-TEST_F(SmbTest, ErrorsDoNotContainThePassword) {
+TEST_F(SmbTest, MappingErrorsHaveTheirCodeAndNoPassword) {
   for (const absl::Status& status :
        {Map(kShare, "EX\\u", "hunter2"), Map(kShare, "nobody", "hunter2")}) {
     EXPECT_THAT(status, FailsWith(kPrecondition, "(1326), 0x80041001"));
@@ -89,9 +89,9 @@ TEST_F(SmbTest, ErrorsDoNotContainThePassword) {
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "(53), 0x80041001"));
 }
 
-// learn.microsoft.com/windows/win32/debug/system-error-codes: the errors of a server that refuses,
-// and of Windows if a mapping exists. Each error gets advice.
-TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
+// Errors of a server that refuses a mapping, and of Windows itself
+// (learn.microsoft.com/windows/win32/debug/system-error-codes).
+TEST_F(SmbTest, MappingErrorsHaveTheirCodeAndAdvice) {
   struct Row {
     uint32_t error;
     absl::StatusCode code;
@@ -167,7 +167,7 @@ TEST_F(SmbTest, ErrorsOfEveryMappingCallHaveAdvice) {
               FailsWith(kPrecondition, "rights of SYSTEM"));
 }
 
-TEST_F(SmbTest, ErrorsDistinguishAServerThatCannotEncryptFromARefusal) {
+TEST_F(SmbTest, TheAdviceNamesEncryptionOnlyIfItIsRequired) {
   for (const auto& [error, code] :
        {std::pair{5, kPrecondition}, {50, kInternal}, {65, kPrecondition}, {1117, kInternal}}) {
     for (const bool privacy : {false, true}) {

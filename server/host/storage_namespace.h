@@ -31,7 +31,8 @@ class StorageNamespace {
   // the object (40006), updates the cache and calls the method once more, as the page of return
   // codes demands
   // (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
-  // Does not repeat the call if `check` then fails. The caller must check all other return values.
+  // Before the second call runs `check`, and returns its error instead of calling if it fails. The
+  // caller must check the return value.
   absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
                                            const std::string& method,
                                            const cim::Arguments& arguments = {},
@@ -50,8 +51,8 @@ class StorageNamespace {
   SharedRun<absl::Status> update_;
 };
 
-// Returns the name of a property's number in a list that begins at 0; the number itself if it is
-// beyond the list (newer than Microsoft's page); and "" if the property is empty.
+// Returns the entry of `names` at the number that a property has. Returns the number itself if it
+// is beyond `names`, which follow Microsoft's page; "" if the property has no number.
 template <size_t kSize>
 std::string NameOf(const cim::Object& object, const char* property,
                    const char* const (&names)[kSize]) {

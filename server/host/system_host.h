@@ -1,4 +1,4 @@
-// The facts of a node about itself, and the operations on its services.
+// The serial number of a node's BIOS, and the operations on the node's services.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ class SystemHost {
 
   absl::StatusOr<ServiceInfo> GetService(const CallContext& context, const std::string& name);
 
-  // Returns the names of the services that depend on this one, directly or indirectly, and are not
-  // stopped, in a possible order of stops.
+  // Returns the names of the services that depend on the service `name`, directly or indirectly,
+  // and are not stopped, in an order in which they can be stopped.
   absl::StatusOr<std::vector<std::string>> ListActiveDependents(const CallContext& context,
                                                                 const std::string& name);
 
@@ -34,7 +34,7 @@ class SystemHost {
   // FAILED_PRECONDITION if it is disabled.
   absl::Status RequestStart(const CallContext& context, const std::string& name);
 
-  // Stops a service without waiting for it. OK if the service has stopped already.
+  // Stops a service without waiting for it. OK if the service is stopped or stopping.
   // FAILED_PRECONDITION if active services depend on it or if it does not accept a stop now.
   absl::Status RequestStop(const CallContext& context, const std::string& name);
 

@@ -1,4 +1,4 @@
-// Helpers for the tests of the host: those of the simulated machine, and a host over it.
+// Helpers for the tests of the host, among them those of simulator/testing.h.
 #pragma once
 
 #include <utility>
@@ -14,7 +14,7 @@ using namespace machine::simulator;  // NOLINT: only for tests
 // Records whether calls yield their slot.
 struct TestSlot final : SlotHolder {
   void Lend() override { yielded = true; }
-  // Returns true if the slot has been yielded since the last call of this.
+  // Returns true if the slot has been yielded since the last TakeYielded().
   bool TakeYielded() { return std::exchange(yielded, false); }
   bool yielded = false;
 };

@@ -1,5 +1,5 @@
-// The volumes that have been in use since the start of the process. Such a volume is never
-// formatted, even if it reads as blank.
+// The volumes that have been in use since the start of the process. A call that formats only blank
+// volumes refuses them, even if they read as blank.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@
 namespace csi_proxy::host {
 
 // The last 10,000 volumes for which Windows reported a file system, or that a call flushed while
-// they were mounted according to the mount manager. Thread-safe.
+// the mount manager named a folder for them. Thread-safe.
 class UsedVolumes {
  public:
   void Add(const VolumeId& volume) {

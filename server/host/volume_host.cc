@@ -1,5 +1,6 @@
 // Volumes: found and queried through Win32, and mounted by the volume mount point calls on
-// directories that ResolvePath() holds. format_volume.cc formats them, resize_volume.cc resizes them.
+// directories that ResolvePath() holds. format_volume.cc formats them, resize_volume.cc resizes
+// them.
 #include "server/host/volume_host.h"
 
 #include <algorithm>
@@ -25,8 +26,8 @@ constexpr int kMaxClimbingSteps = 256;
 // How long GetHealth() waits for WMI, the only source of a volume's health.
 constexpr absl::Duration kHealthPatience = absl::Seconds(1);
 
-// Returns true if the volume itself, rather than its disk, is read-only. A dismount would only
-// close its users' files.
+// Returns true if the volume itself, rather than its disk, is read-only. Then a dismount would not
+// make the volume writable, only close its open files.
 bool IsMarkedReadOnly(machine::Os& os, const VolumeView& volume) {
   const auto layout = GetDriveLayout(os, volume.extents.front().disk_number);
   return layout.ok() &&
@@ -251,8 +252,8 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
       return absl::AlreadyExistsError(
           absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
     }
-    // A removed disk has left its mount. Only this call removes it; otherwise the driver would
-    // mistake the folder for the new disk's.
+    // The mount was left by a removed disk. Ends that mount; otherwise the driver would take the
+    // folder for a mount of the new disk.
     const absl::Status ended = DeleteMountPoint(deps_, context, mounted, &walked);
     if (!ended.ok()) return Prefixed(absl::StrCat("ending the stale mount at ", path), ended);
     ABSL_ASSIGN_OR_RETURN(walked, ResolvePath(os_, context, target));

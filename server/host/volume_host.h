@@ -49,7 +49,7 @@ struct FormatOptions {
 };
 
 struct VolumeHealth {
-  // With its file system.
+  // The volume, with its file system.
   VolumeView volume;
   // True if Windows will check the file system at the next start.
   bool is_dirty = false;
@@ -60,26 +60,27 @@ struct VolumeHealth {
   absl::Status unknown = absl::OkStatus();
 };
 
-// Thread-safe. Every method returns NOT_FOUND for a missing volume or disk, and INTERNAL
-// (operation, Windows error code and text) if Windows refuses.
+// Thread-safe. A method with a VolumeId or a disk number returns NOT_FOUND if the volume or disk is
+// missing, except AwaitFormat() and Unmount(). A refusal by Windows has the status code of
+// names/refusals.h, and names the operation and Windows' error.
 class VolumeHost {
  public:
   explicit VolumeHost(const Deps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os) {}
 
-  // Lists the volumes of a partition, or of all if `partition_number` is 0: by partition, but EFI
-  // system, recovery and active partitions last. NOT_FOUND if the partition does not exist; empty
-  // if no volume has arrived yet.
+  // Lists the volumes of a partition, or of all partitions if `partition_number` is 0. They are
+  // sorted by offset, but those of EFI system, recovery and active partitions come last. NOT_FOUND
+  // if the partition does not exist; empty if no volume has arrived yet.
   absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                     uint32_t disk_number,
                                                     uint32_t partition_number);
 
-  // Lists the volumes of a disk, also parts of volumes, with their mounts: see VolumesOn() and
-  // ReadMounts(). Omits volumes that disappear during the call. Does not use WMI.
+  // Lists the volumes with a part on a disk, and their mounts: see VolumesOn() and ReadMounts().
+  // Omits volumes that disappear during the call. Does not use WMI.
   absl::StatusOr<std::vector<VolumeView>> LookAtDisk(const CallContext& context,
                                                      uint32_t disk_number, const PathRoots* roots,
                                                      NodeVolumes* seen = nullptr);
-  // The same without the mounts.
+  // Lists the volumes with a part on a disk, without their mounts.
   absl::StatusOr<std::vector<VolumeView>> ListOnDisk(const CallContext& context,
                                                      uint32_t disk_number,
                                                      NodeVolumes* seen = nullptr);
@@ -101,33 +102,37 @@ class VolumeHost {
                                        Look look);
 
   // Returns the reason, in words, why the volume must have been formatted before, whatever its
-  // bytes are; "" without a reason. The reasons: the mount manager names a folder for it, even one
-  // that no longer leads there, or GetFileSystem() returned a file system since this object was
-  // made. A drive letter is not a reason, because Windows assigns letters to new volumes. REQUIRES:
-  // ReadMounts() was called under the caller's lock of the volume.
+  // bytes are; "" without a reason. The reasons: the mount manager names a folder for the volume,
+  // even one that no longer leads to it, or UsedVolumes contains the volume. A drive letter is not
+  // a reason, because Windows assigns letters to new volumes. REQUIRES: ReadMounts() was called
+  // under the caller's lock of the volume.
   //
   // Windows keeps mounted folders over restarts
   // (learn.microsoft.com/windows/win32/fileio/mounting-and-dismounting-a-volume). A partition that
-  // is made anew is another volume.
+  // is deleted and made again gets another volume id.
   std::string SignOfUse(const VolumeView& volume) const;
 
   // Waits for the end of a Format() that its caller has left. Until then new data may be lost.
   absl::Status AwaitFormat(const CallContext& context, const VolumeId& volume);
 
-  // Formats without a search for bad sectors. All content is lost. Windows goes on after the caller
-  // has left, and is never stopped. It may then need a second Format. This is refused if the volume
-  // now has another file system or another folder. REQUIRES: AwaitFormat() has returned under the
-  // caller's lock of the volume.
+  // Formats without a search for bad sectors. All content is lost. The format goes on after the
+  // caller has left, and is never stopped. If Windows requires a second call of Format (see
+  // StorageNamespace::Invoke()), returns UNAVAILABLE if the volume has got another file system or
+  // folder since the first. REQUIRES: AwaitFormat() has returned under the caller's lock of the
+  // volume.
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options);
 
   absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context, const VolumeId& volume);
-  // Returns GetHealth()'s result without a query of WMI: `health` only shows a lock of BitLocker.
+  // Returns GetHealth()'s result without a query of WMI: `health` is `Locked by BitLocker` or
+  // empty.
   absl::StatusOr<VolumeHealth> ReadHealth(const CallContext& context, const VolumeId& volume);
   // Returns VolumeHealth::health of all volumes in WMI, by one query.
   absl::StatusOr<std::map<VolumeId, std::string>> ListHealth(const CallContext& context);
 
-  // First reads the disk's size from the device again, because the disk may have grown.
+  // Computes how far the volume's partition can grow. First reads the disk's size from the device
+  // again, because the disk may have grown. FAILED_PRECONDITION if the disk is dynamic or Windows'
+  // own.
   absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context, const VolumeView& volume);
 
   // Resizes partition and file system. If Windows cannot resize this kind of file system (FAT32):
@@ -150,8 +155,8 @@ class VolumeHost {
   // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
   // the mount of a missing volume. ALREADY_EXISTS if another volume is mounted there, NOT_FOUND if
   // the directory does not exist, FAILED_PRECONDITION if it is not empty, or if the volume has no
-  // file system or is one of Windows' own disk. `disk`, if not null, is the caller's picture of the
-  // volume's disk under its lock, and saves a query.
+  // file system or lies on Windows' own disk. `disk`, if not null, is the caller's picture of the
+  // volume's disk, read under the disk's lock, and saves a query.
   absl::Status Mount(const CallContext& context, const VolumeId& volume, const ConfinedPath& target,
                      const DiskDescription* disk = nullptr);
 
@@ -166,8 +171,8 @@ class VolumeHost {
   absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
                                                  const ConfinedPath& path);
 
-  // Returns the volume of the path: follows links and mount points, at most 256, then goes up to
-  // the first mount point or the drive. NOT_FOUND if the path does not exist.
+  // Returns the volume that contains the path, or that is mounted at it. Follows links and mount
+  // points, at most 256. NOT_FOUND if the path does not exist or is on a server.
   absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context, const ConfinedPath& path);
 
   // Flushes the volume before its mount at `target` is removed; see mount_point.h. NOT_FOUND if the

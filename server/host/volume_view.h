@@ -14,7 +14,7 @@ namespace csi_proxy::host {
 
 // A drive letter or folder where a volume is mounted.
 struct MountPoint {
-  // `D:\`, `C:\a\b\`.
+  // For example `D:\` or `C:\a\b\`.
   std::string path;
   // True for a folder below a working directory: a driver has mounted the volume there.
   bool is_drivers = false;
@@ -34,7 +34,7 @@ struct VolumeView {
   machine::FileSystem file_system = {};
 };
 
-// The volumes of a node by name, with their places; without a place if Windows does not report it.
+// The extents of the node's volumes, by the volumes' names; none if Windows does not report them.
 using NodeVolumes = std::map<std::string, std::vector<machine::DiskExtent>>;
 
 }  // namespace csi_proxy::host

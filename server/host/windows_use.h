@@ -24,8 +24,8 @@
 
 namespace csi_proxy::host {
 
-// Returns a flag of an object of WMI; false for a null. Returns true if the value cannot be read,
-// because a disk that may be Windows' own must be treated as such.
+// Returns a flag of an object of WMI; false if the flag is missing or null. Returns true if the
+// value cannot be read, because a disk that may be Windows' own must be treated as such.
 bool IsOrMayBe(const cim::Object& object, absl::string_view flag);
 
 // Returns FAILED_PRECONDITION for a disk that is Windows' own.
@@ -37,12 +37,13 @@ absl::Status CheckNotMounted(uint32_t disk_number, const std::vector<VolumeView>
 
 // Returns FAILED_PRECONDITION if a volume of the disk has a mount at a folder that no driver may
 // touch, a page file or a working directory. A drive letter alone is allowed, because Windows may
-// have assigned it on arrival. REQUIRES: as for CheckNotMounted().
+// have assigned it on arrival. REQUIRES: `roots` is not null; `volumes` as for CheckNotMounted().
 absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const PathRoots* roots,
                               uint32_t disk_number, const std::vector<VolumeView>& volumes);
 
 // Returns FAILED_PRECONDITION if the disk is Windows' own or in use by the node. `seen` is the
-// caller's picture of the volumes. If `roots` is null, drivers may touch any folder.
+// caller's picture of the volumes; see VolumesOn(). If `roots` is null, drivers may touch any
+// folder.
 absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
                          const DiskDescription& disk, NodeVolumes* seen = nullptr);
 

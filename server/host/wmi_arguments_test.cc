@@ -40,7 +40,7 @@ class NotingSession final : public machine::simulator::wmi::SimulatedSession {
 
 class WmiArgumentsTest : public testing::Test {
  protected:
-  // Returns the methods called since the last Called().
+  // Returns the calls of methods, with their arguments, since the last Called().
   std::vector<std::string> Called() { return std::exchange(session_->calls, {}); }
 
   const CallContext context_{};
@@ -50,8 +50,9 @@ class WmiArgumentsTest : public testing::Test {
       std::unique_ptr<cim::Session>(session_), machine::simulator::NewSimulatedOs(node_->core()));
 };
 
-// The arguments of the Go release (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).
-TEST_F(WmiArgumentsTest, DiskMethodsHaveTheArgumentsOfTheGoRelease) {
+// For a GPT disk, CreatePartition has the arguments of the Go release (kubernetes-csi/csi-proxy,
+// pkg/os/disk: CreateBasicPartition).
+TEST_F(WmiArgumentsTest, DiskMethodsHaveTheirExpectedArguments) {
   DiskHost& disk = host_->disk();
   const auto layout = [&](uint32_t number) { return *disk.GetLayout(context_, number); };
   ASSERT_THAT(disk.InitializeGpt(context_, layout(1)), IsOk());
@@ -84,7 +85,7 @@ TEST_F(WmiArgumentsTest, DiskMethodsHaveTheArgumentsOfTheGoRelease) {
                                     "MbrType=uint16 7, UseMaximumSize=boolean true)"));
 }
 
-TEST_F(WmiArgumentsTest, VolumeMethodsHaveTheArgumentsOfTheGoRelease) {
+TEST_F(WmiArgumentsTest, VolumeMethodsHaveTheirExpectedArguments) {
   VolumeHost& volume = host_->volume();
   const VolumeView view = *volume.Locate(context_, kVolume);
   const GrowthRoom room = *volume.GetGrowthRoom(context_, view);
@@ -102,8 +103,8 @@ TEST_F(WmiArgumentsTest, VolumeMethodsHaveTheArgumentsOfTheGoRelease) {
                           "FileSystemLabel=string \"\", Force=boolean true, Full=boolean false)"));
 }
 
-// The credential as PowerShell's cmdlets send it: `\` and `:` of the name are escaped.
-TEST_F(WmiArgumentsTest, MappingMethodsHaveTheArgumentsOfPowerShell) {
+// The credential is encoded as PowerShell's cmdlets encode it: `\` and `:` of the name are escaped.
+TEST_F(WmiArgumentsTest, MappingMethodsHaveTheirExpectedArguments) {
   SmbHost& smb = host_->smb();
   (void)smb.CreateMapping(context_, R"(\\srv\new)", {R"(EX\a:b)", Secret(R"(p:\w)")}, true);
   EXPECT_THAT(Called(), ElementsAre(R"(Create(Credential=string "EX\\a\:b:p:\w", )"
@@ -120,7 +121,7 @@ TEST_F(WmiArgumentsTest, MappingMethodsHaveTheArgumentsOfPowerShell) {
   EXPECT_THAT(Called(), ElementsAre("Remove(Force=boolean true)"));
 }
 
-TEST_F(WmiArgumentsTest, TargetMethodsHaveTheArgumentsOfTheGoRelease) {
+TEST_F(WmiArgumentsTest, TargetMethodsHaveTheirExpectedArguments) {
   IscsiHost& iscsi = host_->iscsi();
   const auto portal = [](const char* address) {
     return absl::StrCat("TargetPortalAddress=string \"", address,
@@ -173,7 +174,8 @@ TEST_F(WmiArgumentsTest, SessionMethodsHaveTheirExpectedArguments) {
   const auto ids = [&](const char* iqn) {
     return std::set<std::string>{iscsi.GetSessions(context_, iqn)->at(0).id};
   };
-  // The session is persistent already; a second registration would open it twice at a restart.
+  // The session is persistent already. If it were registered again, Windows would open it twice
+  // after a restart.
   ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:open", ids("iqn.x:open"), chap, true), IsOk());
   EXPECT_THAT(Called(), ElementsAre());
   ASSERT_THAT(iscsi.MakePersistent(context_, "iqn.x:joined", ids("iqn.x:joined"), chap, true),

@@ -14,8 +14,8 @@ namespace csi_proxy {
 // Thread-safe.
 class ProcessLocks {
  public:
-  // Releases the lock on destruction. REQUIRES: the thread that acquired the lock destroys this. A
-  // process that dies releases its locks.
+  // Releases the lock on destruction. REQUIRES: the thread that acquired the lock destroys the
+  // Held. A process that dies releases its locks.
   class Held {
    public:
     virtual ~Held() = default;
@@ -24,16 +24,18 @@ class ProcessLocks {
   virtual ~ProcessLocks() = default;
 
   // Waits until no other process holds `name`, then takes the lock. Returns CANCELLED or
-  // DEADLINE_EXCEEDED if the call ends first, and PERMISSION_DENIED if another user owns the lock.
-  // REQUIRES: no other thread of this process holds `name` (see ResourceLocks).
+  // DEADLINE_EXCEEDED if the call ends first. On Windows returns FAILED_PRECONDITION if another
+  // account owns the lock. REQUIRES: no other thread of this process holds `name` (see
+  // ResourceLocks).
   virtual absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext& context,
                                                         absl::string_view name) = 0;
 };
 
-// Returns the locks of this node. On Windows these are named mutexes that only SYSTEM and
-// administrators may open, in a private namespace; `warn` is called if there is no such namespace.
-// Elsewhere they are locks on files in `directory`. It is created with mode 0700 if missing; the
-// files stay. Returns PERMISSION_DENIED if another user owns `directory` or may write to it.
+// Returns the locks of this node. On Windows these are NewNamedMutexes() in
+// EnterAdministratorsNamespace(). If that fails, uses no namespace, and calls `warn`, if set,
+// except under Wine. Elsewhere these are locks on files in `directory`, which is created with mode
+// 0700 if missing; the files stay. Returns PERMISSION_DENIED if another user owns `directory` or
+// may write to it.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory,
                                                               const LineFunction& warn = nullptr);
 
@@ -41,8 +43,9 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string&
 // `Global\`; only the latter if the prefix is empty. Only the accounts of the namespace can open
 // the first, but a namespace may disappear with its creator while other processes use it, and be
 // created again (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createprivatenamespacea).
-// Then its mutexes do not exclude each other. A mutex in `Global\` always does, but any user may
-// squat on its name; then it is skipped. Windows only.
+// Then the mutexes of the two namespaces do not exclude each other. A mutex in `Global\` excludes
+// every other process, but any user may squat on its name. Then only the first is used, or
+// Acquire() fails if the prefix is empty. Windows only.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix);
 
 // Returns a short name for a lock, valid for a kernel object and a file, and equal in every process

@@ -1,4 +1,4 @@
-// Within one process; integration/ tests several.
+// Tests the locks within one process. integration/ tests several processes.
 #include "server/locks/process_locks.h"
 
 #include <filesystem>
@@ -40,7 +40,7 @@ TEST_F(ProcessLocksTest, NamesAreStableShortAndDistinct) {
 }
 
 TEST_F(ProcessLocksTest, OneProcessHoldsALockAndOthersWaitUntilTheirDeadline) {
-  // Each stands for another process.
+  // Each ProcessLocks stands for a process.
   const auto one = Open(), two = Open();
   auto held = one->Acquire(CallContext(), "disk/1");
   ASSERT_TRUE(held.ok()) << held.status();
@@ -49,7 +49,7 @@ TEST_F(ProcessLocksTest, OneProcessHoldsALockAndOthersWaitUntilTheirDeadline) {
     bool yielded = false;
   } slot, kept;
   absl::Status waited, other;
-  // On another thread, because the owner of a Windows mutex may take it again.
+  // On another thread, because the thread that holds a Windows mutex may take it again.
   std::thread([&] {
     const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50));
     waited = two->Acquire(soon.With(&slot), "disk/1").status();

@@ -18,7 +18,7 @@
 namespace csi_proxy {
 namespace {
 
-// A waiting call checks this often whether it has ended.
+// The interval at which a waiting call checks its deadline and cancellation.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
 // Owned by the administrators, who include SYSTEM; no other account may open the mutex.
@@ -57,7 +57,8 @@ absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view na
         std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
     switch (WaitForSingleObject(mutex, wait)) {
       case WAIT_OBJECT_0:
-      // Its holder died. The call inspects the node's state, as after any failure.
+      // The holder of the mutex died. Nothing is repaired here, because each call inspects the
+      // node's state.
       case WAIT_ABANDONED:
         return absl::OkStatus();
       case WAIT_TIMEOUT:
@@ -115,7 +116,7 @@ class NamedMutexes final : public ProcessLocks {
   }
 
  private:
-  // Returns PERMISSION_DENIED if another account owns the mutex.
+  // Returns FAILED_PRECONDITION if another account owns the mutex.
   absl::StatusOr<win32::UniqueHandle> Open(absl::string_view prefix, absl::string_view name) {
     SECURITY_ATTRIBUTES attributes{.nLength = sizeof(SECURITY_ATTRIBUTES),
                                    .lpSecurityDescriptor = security_.get(),

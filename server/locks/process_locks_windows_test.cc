@@ -1,4 +1,4 @@
-// Named mutexes that other accounts have squatted on.
+// Tests named mutexes, also those that other accounts have squatted on.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After windows.h.
@@ -17,7 +17,7 @@
 namespace csi_proxy {
 namespace {
 
-// Creates the mutex of that name as `owner`, given in SDDL.
+// Creates the mutex of the lock `name` in `Global\`, with the owner `owner` of SDDL.
 win32::UniqueHandle MakeMutex(absl::string_view name, const wchar_t* owner) {
   PSECURITY_DESCRIPTOR descriptor = nullptr;
   EXPECT_TRUE(ConvertStringSecurityDescriptorToSecurityDescriptorW(
@@ -49,7 +49,8 @@ TEST(NamedMutexesTest, WithoutANamespaceAMutexOfAnAdministratorIsAccepted) {
   EXPECT_TRUE(held.ok()) << held.status();
 }
 
-// Stands for the private namespace, which Wine lacks: names that the squatter does not know.
+// Returns locks whose private names the squatter does not know. They stand for the private
+// namespace, which Wine lacks.
 std::unique_ptr<ProcessLocks> WithPrivateNames() {
   auto locks = NewNamedMutexes(absl::StrCat("Local\\csi-proxy-test-", GetCurrentProcessId(), "-"));
   EXPECT_TRUE(locks.ok()) << locks.status();

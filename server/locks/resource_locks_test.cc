@@ -73,7 +73,7 @@ TEST(ResourceLocksTest, AssigningReleasesTheOldLock) {
   const auto acquire = [&](const char* name) {
     return locks.Acquire(CallContext().WithTimeout(absl::Milliseconds(50)), name);
   };
-  // In both orders of their addresses.
+  // Assigns in both orders of the locks' addresses.
   for (const size_t to : {0, 1}) {
     std::vector<ResourceLocks::Lock> two;
     two.push_back(*locks.Acquire(CallContext(), "a"));
@@ -115,7 +115,7 @@ class NotifyingProcessLocks final : public ProcessLocks {
   const std::function<void()> let_go_;
 };
 
-// Otherwise the next call of this process would find the lock still held by it.
+// In the other order, this process's next call would find the process lock still held.
 TEST(ResourceLocksTest, TheProcessLockIsReleasedBeforeTheLockInTheProcess) {
   std::vector<size_t> held;
   ResourceLocks* watched = nullptr;

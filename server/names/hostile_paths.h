@@ -23,8 +23,7 @@ struct HostilePath {
 };
 
 // Returns paths in spellings that only lenient calls parse, with the code of a lenient call. Some
-// drivers send them. Lenient calls: IsSymlink, MountVolume, UnmountVolume, GetPathStats, ListMounts
-// and the look-ups of volumes.
+// drivers use these spellings. A lenient call parses its path with Spelling::kLenient.
 inline std::vector<HostilePath> OtherSpellings() {
   constexpr auto kOk = absl::StatusCode::kOk;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;

@@ -1,4 +1,5 @@
-// The rows of refusals.h that have a source of their own, and the advice that several rows give.
+// The tables of refusals.h that are in other source files than refusals.cc, and the advice that
+// several rows share.
 #pragma once
 
 #include "absl/types/span.h"

@@ -123,7 +123,8 @@ constexpr Refusal kMappingRefusals[] = {
      "mapping cannot follow a DFS link: name the share that it leads to"},
 };
 
-// The answers of a server that cannot encrypt (github.com/kubernetes-csi/csi-proxy/issues/311).
+// The advice for the answers of a server that cannot encrypt
+// (github.com/kubernetes-csi/csi-proxy/issues/311).
 constexpr char kEncrypt[] =
     "csi-proxy requires encryption, which the server may lack: turn it on there, or start "
     "csi-proxy with -require-privacy=false (embedded: require_privacy in C++, allowPlainSmb in C, "

@@ -1,5 +1,5 @@
-// The tables that translate error numbers of Windows. A known number has one row with the status
-// code to return, the text of Windows, and advice for an operator.
+// The tables that translate error numbers of Windows. A row has a number's status code, Windows'
+// text, and advice for an operator; text or advice may be empty.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,10 @@ namespace csi_proxy {
 // The origin of a number of Windows. Each origin has its own table.
 enum class Refuser {
   kWin32,             // a system call; FindRefusal() also searches kSignIn
-  kMapping,           // a system call that maps a share, likewise; `words` are empty
-  kEncryptedMapping,  // likewise, if encryption is required; FindRefusal() also searches kMapping
+  kMapping,           // a system call that maps a share; FindRefusal() also searches kSignIn;
+                      // `words` are empty
+  kEncryptedMapping,  // a system call that maps a share with encryption; FindRefusal() also
+                      // searches kMapping; `words` are empty
   kSignIn,            // a connection to a server and the sign-in there
   kInitiator,         // a system call behind a class of iSCSI; `words` of its rows are empty
   kHresult,           // a call of WMI, or of the iSCSI initiator behind it
@@ -41,7 +43,7 @@ absl::Span<const Refusal> AllRefusals(Refuser refuser);
 absl::Status Advise(const absl::Status& error, absl::string_view advice);
 
 // Returns `error` with the status code and advice of the row for its Win32 code; unchanged if there
-// is no row. REQUIRES: `error` has a Win32 code.
+// is no row or no Win32 code.
 absl::Status RefusedBy(Refuser refuser, const absl::Status& error);
 
 }  // namespace csi_proxy

@@ -9,7 +9,7 @@
 namespace csi_proxy {
 namespace {
 
-// Lower-case letters, `step` apart, each `distance` above its upper case. Sorted.
+// Lower-case letters, `step` apart, each `distance` above its upper case.
 struct CaseRange {
   char32_t first, last;
   char32_t step;
@@ -19,7 +19,7 @@ struct CaseRange {
 // The non-ASCII letters of Windows' upper-case table
 // (learn.microsoft.com/openspecs/windows_protocols/ms-ucoderef, 3.1.5.3): UnicodeData.txt's
 // Simple_Uppercase_Mapping of single UTF-16 units where it is reversible, and the final sigma,
-// because NTFS folds it too.
+// because NTFS folds it too. Sorted.
 constexpr CaseRange kCaseRanges[] = {
     {0xE0, 0xF6, 1, 32},        {0xF8, 0xFE, 1, 32},         {0xFF, 0xFF, 1, -121},
     {0x101, 0x12F, 2, 1},       {0x133, 0x137, 2, 1},        {0x13A, 0x148, 2, 1},
@@ -80,8 +80,8 @@ constexpr CaseRange kCaseRanges[] = {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-// Removes one code point from the front of `text`. If it is not valid, removes one byte and returns
-// U+FFFD.
+// Removes one code point from the front of `text`. If `text` does not begin with valid UTF-8,
+// removes one byte and returns U+FFFD.
 char32_t ConsumeCodePointOrByte(absl::string_view* text) {
   char32_t code_point;
   if (ConsumeCodePoint(text, &code_point)) return code_point;

@@ -51,7 +51,8 @@ std::string ReplaceInvalidUtf8(absl::string_view text);
 // a backslash. REQUIRES: `quotes` is ASCII.
 std::string EscapeForLog(absl::string_view text, absl::string_view quotes = "\"\\");
 
-// Returns the first KiB of `text`, escaped. For text of a length that a client chooses.
+// Returns the first KiB of `text`, escaped, and `...` if `text` is longer. For text of a length
+// that a client chooses.
 std::string ShortenForLog(absl::string_view text);
 
 // Converts UTF-8 to little-endian UTF-16; bytes that are not UTF-8 become U+FFFD.

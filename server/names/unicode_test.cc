@@ -35,7 +35,7 @@ TEST(UnicodeTest, Utf16LengthCountsUnits) {
   EXPECT_EQ(Utf16Length("😀"), 2);
 }
 
-TEST(UnicodeTest, UpperCaseIsIdempotent) {
+TEST(UnicodeTest, UpperCaseIsIdempotentAndMatchesNtfs) {
   for (char32_t c = 0; c < 0x20000; ++c) ASSERT_EQ(UpperCase(UpperCase(c)), UpperCase(c)) << +c;
   EXPECT_EQ(UpperCase(U'ÿ'), U'Ÿ');
   EXPECT_EQ(UpperCase(U'я'), U'Я');

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kMaxPath = 32767;
 constexpr int64_t kMaxComponent = 255;
 
-// The length of a bad path that an error quotes.
+// The number of bytes of a bad path that an error quotes.
 constexpr size_t kQuotedLength = 128;
 
 // The most paths that PathsText() lists, and the longest that it shows, in bytes.
@@ -30,7 +30,7 @@ constexpr size_t kLongestInText = 260;
 bool IsSeparator(char c) { return c == '\\' || c == '/'; }
 
 std::string Quote(absl::string_view text) {
-  // The cut may split a character.
+  // Replaces the rest of a character that the cut has split.
   const std::string quoted = ReplaceInvalidUtf8(text.substr(0, kQuotedLength));
   return absl::StrCat("\"", absl::Utf8SafeCEscape(quoted),
                       text.size() > kQuotedLength ? "...\"" : "\"");
@@ -85,7 +85,8 @@ absl::string_view BrokenNameRule(absl::string_view component) {
   return "";
 }
 
-// Returns the rule that the text breaks, or "". Only the rules that hold for every kind of path.
+// Returns the rule that the text breaks, or "". Checks only the rules that hold for every kind of
+// path.
 absl::string_view BrokenTextRule(absl::string_view text) {
   if (text.empty()) return "the path is empty";
   const int64_t units = Utf16Length(text);

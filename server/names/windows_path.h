@@ -65,9 +65,10 @@ class WindowsPath {
 bool EqualNames(absl::string_view a, absl::string_view b);
 
 // Returns true if a pod may write to the directory with these names below the kubelet's directory.
-// It may not outside `pods`, or if that is below `plugins`. In `pods` only the kubelet and drivers
-// write down to `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` down to the volume's
-// directory (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
+// A pod may not write outside `pods`, nor in a `pods` below `plugins`. In `pods` only the kubelet
+// and drivers write down to `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` down to
+// the volume's directory
+// (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
 bool IsPodsDirectory(const std::vector<std::string>& names);
 
 // Returns a key, equal for two names if and only if EqualNames(). Paths, shares, hosts, users and
@@ -77,7 +78,7 @@ std::string FoldName(absl::string_view name);
 // Returns the canonical spelling of a UNC path, as answers show it: a lower-case FoldName().
 std::string CanonicalUnc(absl::string_view path);
 
-// Returns `a, b and 3 more` for a line of text: at most 4 paths, and no long ones.
+// Returns `a, b and 3 more` for a line of text: at most 4 paths, of at most 260 bytes each.
 std::string PathsText(const std::vector<std::string>& paths);
 
 // The directory trees that calls may touch.
@@ -99,7 +100,7 @@ class PathRoots {
   std::vector<WindowsPath> roots_;
 };
 
-// What a path may name: a root too, or only what lies below one. Calls must not remove, replace or
+// Where a path must be: at or below a root, or only below one. Calls must not remove, replace or
 // mount over a root.
 enum class Place { kWithinRoots, kBelowRoots };
 

@@ -42,7 +42,7 @@ TEST(WindowsPathTest, ChildAppendsANameAndParentRemovesIt) {
   EXPECT_EQ(Path("C:\\").Parent().ToString(), "C:\\");
 }
 
-TEST(WindowsPathTest, EqualityIgnoresCaseInAllScripts) {
+TEST(WindowsPathTest, EqualityIgnoresCaseAlsoBeyondAscii) {
   EXPECT_EQ(Path("C:\\ÄÖ\\ж\\σ"), Path("C:\\äö\\Ж\\Σ"));
   EXPECT_FALSE(Path("C:\\a") == Path("C:\\b"));
   EXPECT_FALSE(Path("C:\\a") == Path("C:\\a\\b"));
@@ -179,7 +179,7 @@ TEST(UncPathTest, ErrorsNameTheViolatedRule) {
   EXPECT_TRUE(UncPath::Parse("p", "\\\\h\\" + long_name.substr(1)).ok());
 }
 
-TEST(UncPathTest, PathsThatAreNotInAShareAreRefused) {
+TEST(UncPathTest, MalformedPathsOfSharesAreRefused) {
   for (const char* text :
        {"", "\\\\", "\\\\host", "\\\\host\\", "host\\share", "C:\\a", R"(\\?\UNC\h\s)",
         R"(\\.\pipe\x)", R"(\\host\share\..\other)", R"(\\host\pipe\x)", R"(\\host\IPC$)",
