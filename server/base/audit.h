@@ -18,7 +18,7 @@ struct AuditRecord {
   absl::Duration duration;
 };
 
-// Thread-safe.
+// Writes audit records. Thread-safe.
 class AuditLog {
  public:
   virtual ~AuditLog() = default;

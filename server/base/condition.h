@@ -1,10 +1,11 @@
 // A mutex, its scoped lock and a condition variable, annotated for clang's thread safety analysis
 // (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html) in scripts/lint.sh.
 //
-// On POSIX they wrap the standard library's, because ThreadSanitizer does not see the locks of an
-// Abseil that was built without it. On Windows they wrap Windows' own, because these wait in user
-// space (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks), while
-// MinGW's make a system call for each use.
+// On POSIX the three classes wrap classes of the standard library, because ThreadSanitizer does not
+// see the locks of an Abseil that was built without it. On Windows they wrap SRWLOCK and
+// CONDITION_VARIABLE, because these work in user space until a thread must block
+// (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks), while MinGW's
+// classes make a system call for each use.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +64,7 @@ class Condition {
     WaitFor(mutex, absl::InfiniteDuration());
   }
   void WaitFor(Mutex& mutex, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // Waits until `deadline` at the latest. Returns false, without waiting, if it has passed.
+  // Waits until `deadline` at the latest. Returns false, without waiting, if `deadline` has passed.
   bool WaitUntil(Mutex& mutex, SteadyTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const absl::Duration left = deadline - SteadyTime::Now();
     if (left > absl::ZeroDuration()) WaitFor(mutex, left);
@@ -73,7 +74,7 @@ class Condition {
   void NotifyAll();
 
  private:
-  // A finite time, because the standard library adds it to the time of a clock.
+  // The longest single wait. Finite, because the standard library adds it to the time of a clock.
   static constexpr absl::Duration kLongestWait = absl::Hours(24);
 
 #ifdef _WIN32

@@ -7,7 +7,7 @@ namespace {
 
 static_assert(sizeof(SRWLOCK) == sizeof(void*) && sizeof(CONDITION_VARIABLE) == sizeof(void*));
 
-// SRWLOCK_INIT and CONDITION_VARIABLE_INIT are null pointers.
+// A null pointer is a valid initial value of both types (SRWLOCK_INIT, CONDITION_VARIABLE_INIT).
 SRWLOCK* NativeLock(void** lock) { return reinterpret_cast<SRWLOCK*>(lock); }
 CONDITION_VARIABLE* NativeCondition(void** variable) {
   return reinterpret_cast<CONDITION_VARIABLE*>(variable);

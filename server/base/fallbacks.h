@@ -1,5 +1,6 @@
-// Counts the cases in which Windows did not behave as expected and the service used another way. A
-// node's counts show the expectations that fail there; server/host/doubts.md describes each.
+// Counts the cases in which Windows did not behave as expected and the service took another way. A
+// node's counts show which expectations fail there. server/host/doubts.md describes the
+// expectations.
 #pragma once
 
 #include <array>
@@ -106,7 +107,8 @@ void RecordFallback(Fallback fallback, absl::string_view why = "");
 // Returns how often this process has recorded `fallback`. Thread-safe.
 uint64_t FallbackCount(Fallback fallback);
 
-// Sets the process's only observer; null removes it. RecordFallback() calls it on its own thread.
+// Sets the process's only observer; null removes it. RecordFallback() calls the observer on the
+// thread of its caller.
 using FallbackObserver = std::function<void(const FallbackFacts& facts, absl::string_view why)>;
 void ObserveFallbacks(FallbackObserver observer);
 

@@ -10,14 +10,15 @@ struct FlagInForce {
   std::string name;
   // A number, a duration in seconds, or 0 or 1 for a switch.
   double value = 0;
-  // The default in the same form; `false` or `true` for a switch.
+  // The default as text: a number, a duration in seconds, or `false` or `true` for a switch.
   std::string by_default;
 
   // Returns true for a limit of at most a quarter of its default.
   bool IsFarBelowDefault() const;
 };
 
-// Returns one line with the flags that differ from their defaults; empty for no flags.
+// Returns one line that lists the flags whose value is not the default, or says that all have their
+// defaults. Returns "" if `flags` is empty.
 std::string ChangedFlagsText(const std::vector<FlagInForce>& flags);
 
 }  // namespace csi_proxy

@@ -43,7 +43,7 @@ std::optional<uint64_t> ParseMagnitude(absl::string_view text, int base) {
   return magnitude;
 }
 
-// Parses as https://pkg.go.dev/strconv#ParseInt does, up to `most` and from -most - 1.
+// Parses a number from -most - 1 to `most` as https://pkg.go.dev/strconv#ParseInt does.
 std::optional<int64_t> ParseSigned(absl::string_view text, int base, int64_t most) {
   const bool negative = absl::ConsumePrefix(&text, "-");
   if (!negative) absl::ConsumePrefix(&text, "+");

@@ -45,8 +45,8 @@ struct GoCommandLine {
 };
 
 // Reads a command line, without parsing the values. `find` returns the kind of a flag, or nullopt
-// if it does not exist; -h and -help must not exist. Returns INVALID_ARGUMENT, naming the flag and
-// the reason, if a flag does not exist, lacks its value or is malformed.
+// if the flag does not exist; it is not called for -h and -help. Returns INVALID_ARGUMENT, naming
+// the flag and the reason, if a flag does not exist, lacks its value or is malformed.
 absl::StatusOr<GoCommandLine> ReadGoFlags(
     const std::vector<std::string>& arguments,
     const std::function<std::optional<GoFlagKind>(absl::string_view name)>& find);
@@ -54,16 +54,16 @@ absl::StatusOr<GoCommandLine> ReadGoFlags(
 // Returns the warning about words after the flags. REQUIRES: `rest` is not empty.
 std::string IgnoredWords(const std::vector<std::string>& rest);
 
-// Return nullopt if Go would refuse the text.
+// Parse a value as Go does. Return nullopt if Go would refuse the text.
 std::optional<bool> ParseGoBool(absl::string_view text);
 std::optional<int64_t> ParseGoInt(absl::string_view text);
 std::optional<uint64_t> ParseGoUint(absl::string_view text);
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text);
 
-// Returns INVALID_ARGUMENT, naming the flag: its value is not `needs`.
+// Returns INVALID_ARGUMENT. The message says that the value of the flag is not `needs`.
 absl::Status BadGoValue(const GoFlag& flag, absl::string_view needs);
 
-// Returns BadGoValue() if Go would refuse the value.
+// Returns BadGoValue() if Go or klog would refuse the value, else OK.
 absl::Status CheckGoValue(const GoFlag& flag, GoFlagKind kind);
 
 }  // namespace csi_proxy

@@ -64,8 +64,8 @@ TEST(ReadGoFlagsTest, MalformedAndUnknownFlagsAreErrors) {
   EXPECT_FALSE(Read({"--x", "-h"}).ok());
 }
 
-// integration/flags compares random values with Go's.
-TEST(CheckGoValueTest, TheErrorNamesTheFlagAndTheBadValue) {
+// integration/flags also compares the results for random values with those of Go's parser.
+TEST(CheckGoValueTest, EachKindRefusesWrongValuesAndNamesTheFlag) {
   using enum GoFlagKind;
   const struct {
     GoFlagKind kind;
@@ -101,7 +101,7 @@ TEST(CheckGoValueTest, TheErrorNamesTheFlagAndTheBadValue) {
   }
 }
 
-TEST(ParseGoTest, ValuesAcceptGosSpellings) {
+TEST(ParseGoTest, ParsersAcceptGosSpellings) {
   for (const char* yes : {"1", "t", "T", "true", "TRUE", "True"}) {
     EXPECT_EQ(ParseGoBool(yes), true) << yes;
   }

@@ -11,8 +11,9 @@
 
 namespace csi_proxy {
 
-// A line of events for each tenant, and the threads that sleep until the system has one. The
-// tenants have turns, so one with thousands of connections delays only itself. Not thread-safe.
+// Holds a line of events for each tenant, and counts the threads that sleep until the system has an
+// event. Take() serves the tenants in turn, so a tenant with thousands of connections delays only
+// itself. Not thread-safe.
 template <typename Event>
 class ReadyEvents {
  public:
@@ -24,8 +25,8 @@ class ReadyEvents {
     return found != lines_.end() ? found->second.events.size() : 0;
   }
 
-  // Appends an event to the line of `tenant`, an address that is only compared. It is null for
-  // events without a tenant.
+  // Appends an event to the line of `tenant`, an address that is only compared. The address is null
+  // for events without a tenant.
   void Put(const void* tenant, Event event) {
     const auto [found, is_new] = lines_.try_emplace(tenant);
     Line& line = found->second;
@@ -50,8 +51,9 @@ class ReadyEvents {
     return taken;
   }
 
-  // A thread calls these before and after it looks for events of the system. BeginLook() returns
-  // true if no event waits here. Then the thread may sleep. EndLook() takes that result.
+  // A thread calls BeginLook() before and EndLook() after it looks for events of the system.
+  // BeginLook() returns true if no event waits here; then the thread may sleep. EndLook() takes
+  // that result.
   bool BeginLook() {
     if (empty()) ++asleep_;
     return empty();
@@ -62,8 +64,9 @@ class ReadyEvents {
     is_waking_ = false;
   }
 
-  // Returns true if the caller must wake a thread: events wait, a thread sleeps, and no wake is
-  // under way. WakeTaken() ends the wake; a thread that did not sleep may take it, too.
+  // MustWake() returns true, and begins a wake, if events wait, a thread sleeps and no wake is
+  // under way. Then the caller must wake a thread. WakeTaken() ends the wake; a thread that did not
+  // sleep may take the wake, too.
   bool MustWake() { return !empty() && asleep_ > 0 && !std::exchange(is_waking_, true); }
   void WakeTaken() { is_waking_ = false; }
 
@@ -76,7 +79,7 @@ class ReadyEvents {
     Line* next_turn = nullptr;
   };
 
-  // References to the lines stay valid.
+  // An unordered_map, because `turns_` needs pointers to lines that stay valid.
   std::unordered_map<const void*, Line> lines_;
   Turns<Line> turns_;
   size_t size_ = 0;
@@ -84,9 +87,10 @@ class ReadyEvents {
   bool is_waking_ = false;
 };
 
-// Says how many events a thread takes from the system in one look. While pauses separate them it
-// takes one, and the system wakes a thread for each. Once they come without a pause it takes many,
-// because the system gives turns to connections and not to tenants. Not thread-safe.
+// Chooses how many events a thread takes from the system in one look: one while events arrive with
+// pauses, so that the system wakes a thread for each; kMany once they arrive without a pause, so
+// that ReadyEvents can give turns to tenants. The system gives turns to connections only. Not
+// thread-safe.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -94,11 +98,11 @@ class Pace {
 
   bool is_fast() const { return in_a_row_ >= kCalm; }
   int most() const { return is_fast() ? kMany : 1; }
-  // Returns true each eighth time. Then the thread looks for events of the system, although events
-  // wait here.
+  // Returns true at each eighth call. Then the thread looks for events of the system, although
+  // events wait in ReadyEvents.
   bool LooksAgain() { return ++times_ % 8 == 0; }
-  // Says that the thread has looked since `begin`, and has found `count` events. A fast thread must
-  // not have waited for them.
+  // Records a look that began at `begin` and found `count` events. REQUIRES: the look did not wait
+  // if is_fast().
   void Looked(Clock::time_point begin, size_t count) {
     const bool paused = is_fast() ? count == 0 : Clock::now() - begin > kPause;
     in_a_row_ = paused ? 0 : in_a_row_ + 1;

@@ -24,7 +24,7 @@ TEST(ReadyEventsTest, TenantsAlternateAndEachTenantsEventsStayInOrder) {
   for (const char* event : {"b1", "b2"}) events.Put(&b, event);
   events.Put(nullptr, "own");
   EXPECT_THAT(TakeAll(&events), ElementsAre("a1", "b1", "own", "a2", "b2", "a3"));
-  // A tenant whose line was empty comes behind the others.
+  // A tenant whose line was empty gets its turn after the other tenants.
   events.Put(&a, "a4");
   events.Put(&a, "a5");
   EXPECT_EQ(events.Take(), "a4");
@@ -45,7 +45,7 @@ TEST(ReadyEventsTest, ASleepingThreadIsWokenOnceForAllPendingEvents) {
   EXPECT_TRUE(events.MustWake());
   events.EndLook(true);
   EXPECT_FALSE(events.MustWake()) << "nobody sleeps";
-  // A thread that wakes by itself ends the wake, too.
+  // EndLook() has ended the wake, too, so the next event wakes a thread again.
   EXPECT_EQ(events.Take(), "event");
   ASSERT_TRUE(events.BeginLook());
   events.Put(nullptr, "another");

@@ -1,4 +1,4 @@
-// Tests that the threads which take events give turns to tenants.
+// Tests that threads take the events of several tenants in turn.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 namespace csi_proxy {
 
-// Begins many events of one tenant, then one of another, and expects that the one is handled before
-// half of the many. `begin` makes an event of a tenant, whose handler is `work`.
+// Begins many events of one tenant, then one event of another tenant. Expects that this event is
+// handled before half of the many. `begin` makes an event of `tenant` that calls `work`.
 inline void ExpectTurns(
     const std::function<void(const void* tenant, std::function<void()> work)>& begin) {
   constexpr int kMany = 300;

@@ -22,7 +22,7 @@ std::string Text(absl::Duration age, absl::Duration unit) {
 }  // namespace
 
 struct Running::Entry {
-  // The entries, by start. Never destroyed, because calls may outlive static objects.
+  // All entries, ordered by start. Never destroyed, because calls may outlive static objects.
   struct All {
     Mutex mutex;
     std::list<Entry> entries ABSL_GUARDED_BY(mutex);

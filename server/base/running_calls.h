@@ -38,7 +38,7 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  // Returns what has run for `age` or longer at `now`, the oldest first.
+  // Returns the runs of `kind` that have lasted `age` or longer at `now`, the oldest first.
   static std::vector<RunInfo> OlderThan(RunKind kind, absl::Duration age,
                                         SteadyTime now = SteadyTime::Now());
 

@@ -20,15 +20,15 @@ inline void Wipe(std::string& text) {
   Wipe(text.data(), text.size());
 }
 
-// Holds a secret, wipes its memory on destruction, and has neither stream operator nor conversion:
-// only Reveal(), because a review finds it easily.
+// Holds a secret, and wipes its memory on destruction. Has neither stream operator nor conversion.
+// Only Reveal() returns the text, so that a review finds each use.
 class Secret {
  public:
   Secret() = default;
   explicit Secret(std::string_view value) : value_(value) {}
   Secret(const Secret&) = default;
   Secret(Secret&& other) noexcept : value_(std::move(other.value_)) {
-    // Moving copies a short string and leaves the source unchanged.
+    // Moving a short string copies it, and leaves its bytes in the source.
     Wipe(other.value_);
     other.value_.clear();
   }

@@ -1,5 +1,5 @@
-// ABSL_RETURN_IF_ERROR and ABSL_ASSIGN_OR_RETURN with the meaning that they have in
-// absl/status/status_macros.h, a header that Debian 12's Abseil lacks.
+// Defines ABSL_RETURN_IF_ERROR and ABSL_ASSIGN_OR_RETURN as absl/status/status_macros.h does, if
+// Abseil lacks that header, as in Debian 12.
 #pragma once
 
 #if __has_include("absl/status/status_macros.h")
@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Returns the status `expr` from the function unless it is OK. An `if` around the macro must have
-// braces.
+// Returns the status `expr` from the function unless the status is OK. An `if` around the macro
+// must have braces.
 //
 //   ABSL_RETURN_IF_ERROR(context.Check());
 #define ABSL_RETURN_IF_ERROR(expr)                                     \

@@ -1,4 +1,4 @@
-// A bounded memory of what tenants did. A tenant that fills it pushes out its own oldest values.
+// A bounded memory of what tenants did. A tenant with too many values loses its own oldest values.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 
 namespace csi_proxy {
 
-// Holds one value for each tenant and key, and at most `most` values in all: beyond it, the tenant
-// with the most values loses its oldest. Each call takes time in proportion to the values held.
-// Thread-safe.
+// Holds one value for each tenant and key, and at most `most` values in all: beyond `most`, the
+// tenant with the most values loses its oldest value. Each call takes time in proportion to the
+// values held. Thread-safe.
 template <typename Key, typename Value>
 class TenantMemory {
  public:
@@ -85,7 +85,7 @@ class TenantMemory {
   const size_t most_;
   const absl::Duration longest_;
   mutable Mutex mutex_;
-  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by age
+  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the oldest first
 };
 
 }  // namespace csi_proxy

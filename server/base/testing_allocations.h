@@ -1,4 +1,4 @@
-// Counts the heap allocations of a test program that links this file.
+// Counts the heap allocations of a test program that links testing_allocations.cc.
 #pragma once
 
 namespace csi_proxy::testing_allocations {
@@ -6,7 +6,8 @@ namespace csi_proxy::testing_allocations {
 // Returns the number of allocations of this thread so far.
 int Allocations();
 
-// Returns the allocations of one call on this thread, not counting those made only once.
+// Returns the number of allocations of one call on this thread. Makes three calls before, so that
+// allocations that are made only once do not count.
 template <typename Function>
 int AllocationsOf(const Function& function) {
   for (int i = 0; i < 3; ++i) function();

@@ -50,7 +50,7 @@ std::string IdentifierText(uint32_t code_set, std::span<const uint8_t> bytes) {
   return known ? absl::BytesToHexString(text) : "";
 }
 
-// StorageIdTypeEUI64 covers EUI-64 (8 bytes) and NGUID (16).
+// Returns true for an EUI-64 (8 bytes) or an NGUID (16 bytes). StorageIdTypeEUI64 covers both.
 bool IsEui(uint32_t type, uint32_t code_set, std::span<const uint8_t> bytes) {
   return type == kEui64 && code_set == kBinary && (bytes.size() == 8 || bytes.size() == 16);
 }
@@ -203,22 +203,25 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
   constexpr size_t kEntry = 144;
   constexpr uint32_t kMbr = 0;
   constexpr uint32_t kGpt = 1;
-  // The type of basic data as bytes, and the attribute that hides a partition from the mount
-  // manager (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
+  // The bytes of the type of basic data
+  // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
   constexpr uint8_t kBasicData[] = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
                                     0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
   // PARTITION_MSFT_RESERVED_GUID of the same page.
   constexpr uint8_t kReserved[] = {0x16, 0xE3, 0xC9, 0xE3, 0x5C, 0x0B, 0xB8, 0x4D,
                                    0x81, 0x7D, 0xF9, 0x2D, 0xF0, 0x02, 0x15, 0xAE};
+  // GPT_BASIC_DATA_ATTRIBUTE_HIDDEN, which hides a partition from the mount manager, and
+  // GPT_BASIC_DATA_ATTRIBUTE_READ_ONLY of the same page.
   constexpr uint64_t kHidden = 0x4000000000000000;
   constexpr uint64_t kReadOnly = 0x1000000000000000;
-  // PARTITION_LDM_METADATA_GUID and PARTITION_LDM_DATA_GUID of the same page, PARTITION_LDM.
+  // PARTITION_LDM_METADATA_GUID and PARTITION_LDM_DATA_GUID of the same page, and PARTITION_LDM for
+  // an MBR disk.
   constexpr uint8_t kLdm[2][16] = {{0xAA, 0xC8, 0x08, 0x58, 0x8F, 0x7E, 0xE0, 0x42, 0x85, 0xD2,
                                     0xE1, 0xE9, 0x04, 0x34, 0xCF, 0xB3},
                                    {0xA0, 0x60, 0x9B, 0xAF, 0x31, 0x14, 0x62, 0x4F, 0xBC, 0x68,
                                     0x33, 0x11, 0x71, 0x4A, 0x69, 0xAD}};
   constexpr uint8_t kMbrLdm = 0x42;
-  // learn.microsoft.com/windows/win32/fileio/disk-partition-types
+  // Types of MBR partitions (learn.microsoft.com/windows/win32/fileio/disk-partition-types).
   constexpr uint8_t kUnused = 0;
   constexpr uint8_t kExtended[] = {0x05, 0x0F};
   LittleEndianReader reader(answer);

@@ -1,6 +1,7 @@
-// Parsers for the answers of disks and volumes to control codes, with the layouts of winioctl.h and
-// ntddstor.h (learn.microsoft.com/windows/win32/api/winioctl), and for the firmware's SMBIOS table.
-// Pure functions that trust no size or offset in the bytes. All numbers are little-endian.
+// Makes requests of control codes for disks and volumes, and parses the answers, with the layouts
+// of winioctl.h and ntddstor.h (learn.microsoft.com/windows/win32/api/winioctl). Also parses the
+// firmware's SMBIOS table. Pure functions that trust no size or offset in the bytes. All numbers
+// are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace csi_proxy::machine {
 
-// Control codes. mingw-w64 lacks the codes of disk attributes.
+// Control codes, defined here because other systems lack winioctl.h, and mingw-w64 lacks the codes
+// of disk attributes.
 namespace control {
 inline constexpr uint32_t kGetDeviceNumber = 0x2D1080;       // IOCTL_STORAGE_GET_DEVICE_NUMBER
 inline constexpr uint32_t kQueryProperty = 0x2D1400;         // IOCTL_STORAGE_QUERY_PROPERTY
@@ -49,7 +51,8 @@ struct DeviceIds {
   // True for EC2's name string: its parts are in reverse order.
   bool is_nvme_name_reversed = false;
 };
-// Parses a STORAGE_DEVICE_ID_DESCRIPTOR. Returns INTERNAL if the bytes are not one.
+// Parses a STORAGE_DEVICE_ID_DESCRIPTOR. Returns INTERNAL if the bytes are malformed before
+// `page83` has been found.
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor);
 
 // SCSI_ADDRESS
@@ -93,25 +96,26 @@ struct PartitionEntry {
   bool is_dynamic = false;
   // True for Microsoft's reserved partition, which never holds a volume.
   bool is_reserved = false;
-  // True if the volume of a GPT partition takes no writes, whatever the disk's flag says.
+  // True if the volume of a GPT partition accepts no writes, whatever the disk's flag says.
   bool is_read_only = false;
   // True if the firmware starts from the partition; only on an MBR disk.
   bool is_active = false;
-  // True if the mount manager makes a volume of the partition: a basic data partition that is not
-  // hidden, on an MBR disk one of a type that Windows recognises.
+  // True if the mount manager makes a volume of the partition: on GPT, of a basic data partition
+  // that is not hidden; on MBR, of a partition that Windows recognises, except an extended one.
   bool holds_volume = false;
 };
-// The partitions that are in use, in the order of the disk's table. A raw disk has no partitions.
+// Parses a DRIVE_LAYOUT_INFORMATION_EX. Returns the partitions in use, in the order of the disk's
+// table. A raw disk has no partitions. Returns INTERNAL if the bytes are malformed.
 absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer);
 
-// The input of FSCTL_EXTEND_VOLUME: the new size of the file system in sectors.
+// Returns the input of FSCTL_EXTEND_VOLUME: the new size of the file system in sectors.
 Bytes ExtendVolumeRequest(uint64_t sectors);
 
 // Returns true if the file system will be checked at the next start. Parses the answer of
 // FSCTL_IS_VOLUME_DIRTY.
 absl::StatusOr<bool> ParseIsDirty(const Bytes& answer);
 
-// VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume. At least one.
+// A range of a disk that belongs to a volume.
 struct DiskExtent {
   uint32_t disk_number = 0;
   // In bytes.
@@ -120,12 +124,15 @@ struct DiskExtent {
 
   friend bool operator==(const DiskExtent&, const DiskExtent&) = default;
 };
+// Parses VOLUME_DISK_EXTENTS. Returns at least one extent, in the order of the volume, or INTERNAL
+// if the bytes are malformed.
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
 
-// Returns the machine's serial number in RawSMBIOSData
-// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable), the one
-// of Win32_BIOS: a string of System Information (type 1; DMTF DSP0134, section 7.2), or "". Returns
-// INTERNAL for a malformed table, and NOT_FOUND for one without type 1.
+// Returns the machine's serial number, which Win32_BIOS reports, too, from RawSMBIOSData
+// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable). The
+// number is a string of System Information (type 1; DMTF DSP0134, section 7.2), or "" if System
+// Information has none. Returns INTERNAL for a malformed table, and NOT_FOUND for a table without
+// type 1.
 absl::StatusOr<std::string> ParseSystemSerialNumber(const Bytes& raw_smbios_data);
 
 }  // namespace csi_proxy::machine

@@ -67,7 +67,7 @@ TEST(Page83Test, ParseReturnsTheFirstIdentifierOfTheDevice) {
             "d");
 }
 
-TEST(Page83Test, ParseReturnsNothingWithoutAnIdentifierOfTheDevice) {
+TEST(Page83Test, ParseReturnsNothingWithoutAReadableIdentifierOfTheDevice) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({})).value(), "");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("p", Association::kPort)})).value(), "");
   DeviceIdentifier utf8 = Ascii("iqn.2024-01.com.example");
@@ -207,7 +207,7 @@ TEST(Page83Test, ParseStopsAtAZeroOffset) {
   descriptor[12 + 10] = 0;
   EXPECT_EQ(ParsePage83(descriptor).value(), "");
   descriptor = TwoIdentifiers();
-  descriptor[kSecond] = 7;  // a code set that is none
+  descriptor[kSecond] = 7;  // an unknown code set
   for (size_t i = 8; i < 12; ++i) descriptor[i] = 0xFF;
   EXPECT_EQ(ParsePage83(descriptor).value(), "");
 }
@@ -285,7 +285,7 @@ TEST(SetDiskAttributesTest, TheRequestClearsOnlyTheReadOnlyFlag) {
   EXPECT_FALSE(change.mask.is_offline);
 }
 
-TEST(SetDiskAttributesTest, TheParserOfTheDoubleRefusesReservedBits) {
+TEST(SetDiskAttributesTest, TheParserOfTheDoubleRefusesMalformedRequests) {
   const Bytes request = ClearReadOnlyRequest();
   for (size_t size = 0; size < request.size(); ++size) {
     EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
@@ -321,7 +321,7 @@ TEST(DriveLayoutTest, OnGptDisksOnlyVisibleBasicDataPartitionsHaveVolumes) {
       {{.number = 1, .offset = 1 << 20, .length = 16 << 20, .gpt_type = kReservedType},
        {.number = 2, .offset = 17 << 20, .length = 1 << 30, .gpt_type = kBasicDataType},
        {.number = 3, .gpt_type = kBasicDataType, .gpt_attributes = 0x4000000000000000},
-       // Without a drive letter, which does not hide a volume, and read-only.
+       // NO_DRIVE_LETTER, which does not hide a volume, and READ_ONLY.
        {.number = 4, .gpt_type = kBasicDataType, .gpt_attributes = 0x9000000000000000}});
   // sizeof(DRIVE_LAYOUT_INFORMATION_EX) is 192, with one entry of 144.
   EXPECT_EQ(answer.size(), 48u + 4 * 144u);

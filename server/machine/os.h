@@ -22,7 +22,7 @@ using Bytes = std::vector<uint8_t>;
 enum class Access {
   // Read its attributes and content.
   kRead,
-  // kRead, but the entry may still be renamed or deleted meanwhile.
+  // kRead, but other handles may rename or delete the entry.
   kPeek,
   // kRead, and delete it.
   kDelete,
@@ -69,7 +69,8 @@ class File {
 
   // Opens the last of `names`, each an entry of the one before. ERROR_REPARSE_POINT_ENCOUNTERED if
   // an earlier one is a link or mount point (OBJ_DONT_REPARSE,
-  // learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes). REQUIRES: not empty.
+  // learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes). REQUIRES: `names` is
+  // not empty.
   virtual absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
                                                           Access access) = 0;
 
@@ -80,11 +81,12 @@ class File {
   // them, even names that are not UTF-8: half a surrogate pair (NTFS allows it) is three bytes.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
-  // Returns the next entries of this directory, some hundred of them, named like List()'s; the
-  // first ones if `restart`. The result is empty at the end.
+  // Returns the next entries of this directory, or the first ones if `restart`: at most some
+  // hundred, named as List() names them. Returns no entries at the end.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) = 0;
 
-  // Deletes the entry, even if read-only. ERROR_DIR_NOT_EMPTY. REQUIRES: opened with kDelete.
+  // Deletes the entry, even if read-only. ERROR_DIR_NOT_EMPTY for a directory with entries.
+  // REQUIRES: opened with kDelete.
   virtual absl::Status Delete() = 0;
 
   // Returns the bytes for ParseReparsePoint() (FSCTL_GET_REPARSE_POINT), or
@@ -95,7 +97,8 @@ class File {
   virtual absl::Status WriteReparsePoint(const Bytes& data) = 0;
 
   // Makes a link or mount point a plain directory (FSCTL_DELETE_REPARSE_POINT).
-  // ERROR_NOT_A_REPARSE_POINT, ERROR_REPARSE_TAG_MISMATCH. REQUIRES: opened with kWriteAttributes.
+  // ERROR_NOT_A_REPARSE_POINT for a plain entry, ERROR_REPARSE_TAG_MISMATCH if the entry's tag is
+  // not `tag`. REQUIRES: opened with kWriteAttributes.
   virtual absl::Status DeleteReparsePoint(uint32_t tag) = 0;
 
   // Returns the other processes that have entry `name` of this directory open, whatever access they
@@ -172,17 +175,20 @@ class Os {
   virtual absl::StatusOr<std::vector<std::string>> ListVolumes() = 0;
   // Returns the volume at a drive's root (GetVolumeNameForVolumeMountPointW).
   virtual absl::StatusOr<std::string> GetVolumeOfDrive(char drive) = 0;
-  // GetVolumeInformationW. ERROR_UNRECOGNIZED_VOLUME if the volume has no file system.
+  // Returns a volume's file system (GetVolumeInformationW). ERROR_UNRECOGNIZED_VOLUME if the volume
+  // has no file system.
   virtual absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) = 0;
-  // GetDiskFreeSpaceExW. `volume` may also be a directory on a server, `\\host\share\a\`.
+  // Returns a volume's size and free space (GetDiskFreeSpaceExW). `volume` may also be a directory
+  // on a server, `\\host\share\a\`.
   virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
   // Returns the volume's mount points in any order: drives (`D:\`) and folders (`C:\a\b\`)
   // (GetVolumePathNamesForVolumeNameW).
   virtual absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) = 0;
   // Writes the volume's cached data to its disks (FlushFileBuffers).
   virtual absl::Status Flush(const std::string& volume) = 0;
-  // Mounts `volume` at an empty directory (SetVolumeMountPointW). Passes its path unchanged:
-  // `C:\a\b\`, `\\?\Volume{guid}\a\`. Without the trailing backslash ERROR_INVALID_NAME.
+  // Mounts `volume` at an empty directory (SetVolumeMountPointW). Passes the directory's path to
+  // Windows unchanged: `C:\a\b\`, `\\?\Volume{guid}\a\`. ERROR_INVALID_NAME without the trailing
+  // backslash.
   virtual absl::Status SetMountPoint(const std::string& directory, const std::string& volume) = 0;
   // Removes a mount point but not its directory (DeleteVolumeMountPointW).
   virtual absl::Status DeleteMountPoint(const std::string& directory) = 0;
@@ -204,20 +210,20 @@ class Os {
   // Waits until DeviceChanges() is not `seen`, at most `limit`.
   virtual void AwaitDeviceChange(uint64_t seen, absl::Duration limit) = 0;
 
-  // Services (service control manager). ERROR_SERVICE_DOES_NOT_EXIST for an unknown one.
+  // Services (service control manager). ERROR_SERVICE_DOES_NOT_EXIST for an unknown service.
 
   virtual absl::StatusOr<ServiceInfo> GetService(const std::string& name) = 0;
   // Returns all active dependents in the order to stop them (EnumDependentServicesW).
   virtual absl::StatusOr<std::vector<std::string>> ListActiveDependents(
       const std::string& name) = 0;
-  // StartServiceW.
+  // Asks a service to start, without waiting for it (StartServiceW).
   virtual absl::Status StartService(const std::string& name) = 0;
-  // ControlService with SERVICE_CONTROL_STOP.
+  // Asks a service to stop, without waiting for it (ControlService with SERVICE_CONTROL_STOP).
   virtual absl::Status StopService(const std::string& name) = 0;
 
   // Network.
 
-  // GetComputerNameExW and GetAdaptersAddresses.
+  // Returns the node's names and addresses (GetComputerNameExW, GetAdaptersAddresses).
   virtual absl::StatusOr<NetworkNames> GetNetworkNames() = 0;
 
   // Firmware.

@@ -76,8 +76,8 @@ class FileWrapper : public File {
   const Through through_;
 };
 
-// Forwards each call to `os`, as FileWrapper does; the calls about changes of devices go without
-// `through`.
+// Forwards each call to `os`, as FileWrapper does; the calls about changes of devices do not pass
+// through `through`.
 template <typename Through = CallDirectly>
 class OsWrapper : public Os {
  public:

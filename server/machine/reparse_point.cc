@@ -112,7 +112,8 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data) {
 
   point.is_relative = (flags & kSymlinkFlagRelative) != 0;
   point.target = point.is_relative ? std::move(name) : ToWin32(name);
-  // Without its trailing backslash the target is the volume's device, not its root directory.
+  // Only a target with a trailing backslash is a volume's root directory. Without it, the target is
+  // the volume's device.
   if (point.tag == kReparseTagMountPoint && absl::EndsWith(point.target, "\\")) {
     if (auto volume = VolumeId::Parse(point.target); volume.ok()) point.volume = *std::move(volume);
   }

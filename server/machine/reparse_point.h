@@ -37,7 +37,7 @@ struct ReparsePoint {
   // True for a symbolic link with a target relative to the link's directory or, if it begins with a
   // backslash, to the root of the drive.
   bool is_relative = false;
-  // The volume, if this is a mount point.
+  // The volume, if this is the mount point of a volume. Not set for a junction.
   std::optional<VolumeId> volume;
 };
 
@@ -50,7 +50,8 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
 // name `\??\C:\a\b`, print name `C:\a\b`. Returns INVALID_ARGUMENT for a path that does not fit, of
 // more than 4,089 characters.
 absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
-// For a share the names are `\??\UNC\host\share\a\` and `\\host\share\a\`.
+// Returns the bytes of a symbolic link to a share, with the names `\??\UNC\host\share\a\` and
+// `\\host\share\a\`.
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // Returns the input of FSCTL_DELETE_REPARSE_POINT, the tag without data
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point).

@@ -180,7 +180,7 @@ TEST(ReparsePointTest, ParseRefusesEveryTruncation) {
       Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
       ExpectMalformed(cut, "cut short");
     }
-    // Cut, with a length that fits. The last NUL of a junction is not needed.
+    // The data is cut, and its length field fits. The last NUL of a junction is not needed.
     const size_t needed = whole.size() - (whole[0] == 3 ? 2 : 0);
     for (size_t size = 8; size < needed; ++size) {
       Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
@@ -239,7 +239,7 @@ TEST(ReparsePointTest, ParseRefusesEmptyNamesAndNuls) {
   ExpectMalformed(SymlinkOf(absl::string_view("\\??\\C:\\a\0", 9)), "NUL");
 }
 
-TEST(ReparsePointTest, MadeLinksParseToTheSameTarget) {
+TEST(ReparsePointTest, ParseReadsTheTargetsOfMadeLinks) {
   for (const char* path : {R"(C:\)", R"(C:\a)", R"(z:\a b\é文😀)", R"(D:\Volume{x}\UNC)"}) {
     const WindowsPath target = WindowsPath::Parse("path", path).value();
     const ReparsePoint point = ParseReparsePoint(MakeSymlink(target).value()).value();

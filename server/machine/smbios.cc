@@ -26,13 +26,13 @@ absl::Status MalformedTable(absl::string_view how) {
 
 struct Structure {
   uint8_t type;
-  // `length` bytes, including the header.
+  // The fields, including the header.
   std::span<const uint8_t> formatted;
   // The strings, each but the last with its NUL; may be empty.
   absl::string_view strings;
 };
 
-// Removes the first structure of `table` (DSP0134, section 6.1).
+// Removes the first structure of `table`, and returns it (DSP0134, section 6.1).
 absl::StatusOr<Structure> TakeStructure(std::span<const uint8_t>* table) {
   LittleEndianReader header(*table);
   Structure structure;

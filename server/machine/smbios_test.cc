@@ -85,7 +85,7 @@ TEST(SmbiosTest, ParseRefusesEveryTruncation) {
     ExpectMalformed(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)),
                     "cut short");
   }
-  // Cut, with a length that fits.
+  // The data is cut, and its length field fits.
   const Bytes one = Table({Structure(1, {0, 0, 0, 1}, {"serial\0\0", 8})});
   for (size_t size = 9; size < one.size(); ++size) {
     Bytes cut(one.begin(), one.begin() + static_cast<ptrdiff_t>(size));

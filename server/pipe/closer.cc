@@ -13,8 +13,8 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// At most this many threads flush pipes that the client does not read. Further pipes are
-// disconnected without a flush after the same time.
+// The maximum of threads that flush pipes. A pipe for which no thread is free within the Closer's
+// patience is disconnected without a flush.
 constexpr size_t kMaxFlushers = 4;
 
 // The most pipes that wait to be flushed. Beyond it, the pipe that has waited longest is
@@ -26,7 +26,8 @@ constexpr absl::Duration kIdle = absl::Seconds(1);
 
 }  // namespace
 
-// Shared with its threads, because Finish() cannot wait for a flush that Windows does not end.
+// The state of a Closer. Shared with the Closer's threads, because Finish() cannot wait for a flush
+// that Windows does not end.
 class Closer::State : public std::enable_shared_from_this<Closer::State> {
  public:
   State(std::shared_ptr<PipeCalls> calls, absl::Duration patience, ThreadStarter start_thread)
@@ -56,7 +57,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     }
     std::vector<std::shared_ptr<ServerEnd>> left;
     for (const auto& [end, weak] : connected_) {
-      // If the lock fails, the end's destructor runs and disconnects it.
+      // If lock() returns null, the end's destructor runs, and disconnects the end.
       if (std::shared_ptr<ServerEnd> shared = weak.lock()) left.push_back(std::move(shared));
     }
     return left;
@@ -78,7 +79,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   // Queues an end to be flushed. Returns the end that must be disconnected now, if any.
   std::shared_ptr<ServerEnd> Queue(std::shared_ptr<ServerEnd> end) {
     const MutexLock lock(mutex_);
-    // Without a watcher of its deadline, an end must not wait.
+    // An end must not wait without a thread that watches its deadline.
     if (!watching_ && !Start(&State::Watch)) return end;
     watching_ = true;
     leaving_.push_back({.end = end, .deadline = SteadyTime::Now() + patience_});
@@ -136,7 +137,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     std::vector<std::shared_ptr<ServerEnd>> overdue;
     while (!leaving_.empty() && leaving_.front().deadline <= SteadyTime::Now()) {
       if (auto end = leaving_.front().end.lock()) {
-        // The end is still in `unread_` if no thread could be started to flush it.
+        // The end is still in `unread_` if no thread was free to flush it.
         std::erase(unread_, end);
         overdue.push_back(std::move(end));
       }
@@ -148,7 +149,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   const std::shared_ptr<PipeCalls> calls_;
   const absl::Duration patience_;
   const ThreadStarter start_thread_;
-  // Must not be held where an end might be destroyed.
+  // Must not be held where an end might be destroyed, because the end's destructor locks it.
   Mutex mutex_;
   Condition all_disconnected_, more_unread_;
   std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_ ABSL_GUARDED_BY(mutex_);

@@ -5,9 +5,10 @@
 // that the client has not read. FlushFileBuffers waits until they are read, without a limit
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe,
 // https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). Therefore
-// threads of the Closer flush, and another thread disconnects an end that takes too long. This ends
-// its flush (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). If the
-// system starts no thread for this, clients are disconnected without a flush.
+// threads of the Closer flush, and another thread disconnects an end that takes too long. The
+// disconnect ends the flush (ReactOS, drivers/filesystems/npfs/statesup.c,
+// NpSetDisconnectedPipeState). If the system starts no thread for this, clients are disconnected
+// without a flush.
 #pragma once
 
 #include <atomic>
@@ -24,15 +25,15 @@ class ServerEnd;
 // Thread-safe.
 class Closer {
  public:
-  // A client has `patience` to read what was sent.
+  // `patience` is the time that a client has to read what was sent.
   Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience,
          ThreadStarter start_thread = StartThread);
 
   // Takes ownership of an instance.
   std::shared_ptr<ServerEnd> Adopt(void* instance);
 
-  // Returns when all ends are disconnected, even ends that other objects still own. After
-  // `patience`, disconnects the rest.
+  // Waits until all ends are disconnected, but at most for `patience`. Then disconnects the
+  // remaining ends, even those that other objects still own.
   void Finish();
 
  private:
@@ -41,8 +42,8 @@ class Closer {
   const std::shared_ptr<State> state_;
 };
 
-// The server's end of an instance, connected or not. Its destructor disconnects it, and so discards
-// bytes that the client has not read. Thread-safe.
+// The server's end of an instance, connected or not. The destructor disconnects and closes the
+// instance, and so discards bytes that the client has not read. Thread-safe.
 class ServerEnd : public std::enable_shared_from_this<ServerEnd> {
  public:
   ~ServerEnd();
@@ -53,8 +54,9 @@ class ServerEnd : public std::enable_shared_from_this<ServerEnd> {
 
   void Disconnect();
 
-  // Disconnects when the client has read everything or has gone, at the latest after the Closer's
-  // patience. Returns at once. No read or write may follow.
+  // Disconnects once the client has read everything or has gone, and at the latest after the
+  // Closer's patience. Disconnects earlier if too many ends wait or the system starts no thread.
+  // Returns without waiting. No read or write may follow.
   void DisconnectOnceRead();
 
  private:

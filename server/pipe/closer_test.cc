@@ -85,7 +85,7 @@ TEST_F(CloserTest, TheCloserDoesNotWaitForADisconnectedClient) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
-// All ends wait at the same time, with any number of threads.
+// The deadline of an end does not depend on the number of threads that flush.
 TEST_F(CloserTest, ClientsThatDoNotReadAreDisconnectedAtTheDeadline) {
   Closer closer(calls_, kShort);
   std::vector<std::shared_ptr<ServerEnd>> ends;
@@ -145,7 +145,7 @@ TEST_F(CloserTest, FinishDisconnectsPipesThatAreStillOpen) {
   closer.Finish();
   EXPECT_GE(absl::Now() - start, kShort);
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
-  // Instances that end with their process leave no name.
+  // A disconnected instance leaves no name when its process ends.
   calls_->Crash();
   EXPECT_TRUE(Gone());
 }
@@ -170,7 +170,7 @@ TEST_F(CloserTest, WithoutThreadsPipesAreDisconnectedWithoutAFlush) {
   calls_->Write(first->handle(), "unread");
   first->DisconnectOnceRead();
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
-  // The failed start must leave nothing behind that keeps later ends from being read.
+  // After the failed start, clients of later pipes can still read their answers.
   has_threads = true;
   const std::shared_ptr<ServerEnd> second = Connect(closer);
   calls_->Write(second->handle(), "the answer");

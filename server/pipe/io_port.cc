@@ -42,7 +42,8 @@ size_t IoPort::thread_count() {
 
 // Returns OK if at least one thread runs.
 absl::Status IoPort::StartThreads() {
-  // More threads than one client can keep busy by ending several connections together.
+  // The number of threads: more threads than one client can keep busy by ending several connections
+  // together.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
   if (!port_.valid()) return absl::ResourceExhaustedError("Windows has no completion port");
   const MutexLock lock(mutex_);
@@ -109,7 +110,7 @@ IoPort::Completion IoPort::Next(Pace* pace) {
       ready_.WakeTaken();
       continue;
     }
-    // `Internal` has the operation's status
+    // `Internal` contains the operation's status
     // (learn.microsoft.com/windows/win32/api/minwinbase/ns-minwinbase-overlapped).
     const auto status = static_cast<NTSTATUS>(operation->Internal);
     const DWORD error = status >= 0 ? ERROR_SUCCESS : RtlNtStatusToDosError(status);
@@ -117,7 +118,7 @@ IoPort::Completion IoPort::Next(Pace* pace) {
   }
   if (ready_.empty()) return {};
   const Completion next = ready_.Take();
-  // Another thread takes the remaining events, because a call may keep this one.
+  // Wakes another thread for the remaining events, because the completion may keep this thread.
   if (ready_.MustWake()) PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
   return next;
 }

@@ -1,5 +1,5 @@
-// An I/O completion port and its threads. They wait for I/O to complete, and then call a function.
-// Independent of pipes, sockets and gRPC.
+// An I/O completion port and its threads. The threads wait for I/O to complete, and then call the
+// operation's function. Independent of pipes, sockets and gRPC.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ struct IoOperation : OVERLAPPED {
   using Complete = void (*)(IoOperation* operation, DWORD error, DWORD bytes);
 
   // `complete` runs on a thread of the port. It may block only while another thread of the port
-  // does not, because other I/O waits.
+  // does not block, because otherwise all other I/O waits.
   explicit IoOperation(Complete complete) : OVERLAPPED{}, complete(complete) {}
-  // Must be called before each further use.
+  // Resets the OVERLAPPED. Must be called before each further use.
   void Clear() { *static_cast<OVERLAPPED*>(this) = OVERLAPPED{}; }
 
   const Complete complete;
-  // The tenant that pays for the completion with a turn: an address that is only compared, or null.
+  // The tenant whose turn the completion uses: an address that is only compared, or null.
   const void* tenant = nullptr;
 };
 
@@ -65,8 +65,9 @@ class IoPort {
 
   absl::Status StartThreads();
   void Run();
-  // Takes completions from Windows, and waits for one if all are taken. Returns the completion that
-  // is next in turn. It has no operation if other threads have taken all.
+  // Takes completions from Windows, and waits for one if none is ready, unless completions arrive
+  // without a pause. Returns the completion that is next in turn. The result has no operation if no
+  // completion is left for this thread.
   Completion Next(Pace* pace);
 
   const win32::UniqueHandle port_;

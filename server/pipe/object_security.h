@@ -17,7 +17,8 @@ namespace csi_proxy::pipe {
 inline constexpr uint8_t kAllow = 0;
 inline constexpr uint8_t kDeny = 1;
 
-// An entry of a DACL. Entries of other types have neither SID nor rights here.
+// An entry of a DACL. Entries of types other than kAllow and kDeny have neither SID nor rights
+// here.
 struct AccessEntry {
   uint8_t type = kAllow;
   uint8_t flags = 0;
@@ -28,13 +29,13 @@ struct AccessEntry {
 
 struct ObjectSecurity {
   std::string owner = {};
-  // False: there is no DACL, so everyone may do everything.
+  // False if there is no DACL, or a null one. Then everyone may do everything.
   bool has_dacl = false;
   std::vector<AccessEntry> dacl = {};
 };
 
-// Returns rights of a pipe with generic rights mapped as Windows does when the pipe is made
-// (https://learn.microsoft.com/windows/win32/fileio/file-security-and-access-rights).
+// Returns `rights` with generic rights mapped to those of a pipe, as Windows maps them when the
+// pipe is made (https://learn.microsoft.com/windows/win32/fileio/file-security-and-access-rights).
 uint32_t PipeRights(uint32_t rights);
 
 // Returns the rights that Windows checks against the DACL when a client opens a pipe.
@@ -42,25 +43,27 @@ uint32_t PipeRights(uint32_t rights);
 // 0x12019b, generic read and write without this right, lets an account open the pipe for both, but
 // not serve it. https://github.com/dotnet/corefx/issues/28371 shows this: .NET's client
 // (GENERIC_READ | GENERIC_WRITE) connects to a pipe that grants PipeAccessRights.ReadWrite, and a
-// second instance is refused. ReactOS does it too (drivers/filesystems/npfs/create.c,
+// second instance is refused. ReactOS removes the right, too (drivers/filesystems/npfs/create.c,
 // NpCreateClientEnd: `DesiredAccess & ~4`). No node has shown it yet (doubt 42 of
 // server/host/doubts.md).
 uint32_t ClientRights(uint32_t rights);
 
-// Returns `sddl` for a server that runs as `user`: the user may make further instances and, unless
-// the text names an owner, owns the pipe. Otherwise Windows would choose the owner: for SYSTEM it
-// is Administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object), as
-// for pipes of a container's administrator.
+// Returns `sddl` for a server that runs as `user`. Adds an entry that lets `user` make further
+// instances, unless `user` is SYSTEM. Makes `user` the owner, unless the text names an owner
+// (`names_owner`). Without an owner in the text, Windows would make Administrators the owner of
+// SYSTEM's pipes (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object), as of
+// the pipes of a container's administrator.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
 // Returns true if SYSTEM or Administrators owns the object. Then an administrator made it, because
 // setting another owner takes a privilege that only administrators have.
 bool OwnedByAdministrators(const ObjectSecurity& object);
 
-// Returns true if both DACLs give the same rights to the same accounts in the same order.
+// Returns true if both DACLs give the same rights to the same accounts in the same order. Returns
+// false if one of them is missing.
 bool SameDacl(const ObjectSecurity& a, const ObjectSecurity& b);
 
-// Returns true if only SYSTEM and Administrators may serve the pipe and change who may.
+// Returns true if only SYSTEM and Administrators may serve the pipe, or change its DACL or owner.
 bool OnlyAdministratorsServe(const ObjectSecurity& pipe);
 
 // Returns the owner and the DACL of the object behind a handle. REQUIRES: the handle has

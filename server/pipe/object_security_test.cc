@@ -55,7 +55,7 @@ TEST(ObjectSecurityTest, SameDaclComparesTheGrantedRights) {
   other.dacl[0].type = kDeny;
   EXPECT_FALSE(SameDacl(kAsked, other));
   other = kKept;
-  // INHERIT_ONLY_ACE: does not apply to the pipe itself.
+  // With INHERIT_ONLY_ACE, the entry does not apply to the pipe itself.
   other.dacl[0].flags = 8;
   EXPECT_FALSE(SameDacl(kAsked, other));
   other = kKept;
@@ -65,7 +65,7 @@ TEST(ObjectSecurityTest, SameDaclComparesTheGrantedRights) {
   EXPECT_FALSE(SameDacl(other, other));
 }
 
-TEST(ObjectSecurityTest, OnlyAdministratorsServeChecksTheRightToCreateInstances) {
+TEST(ObjectSecurityTest, OnlyAdministratorsServeIsFalseIfOthersMayServeOrChangeThePipe) {
   EXPECT_TRUE(OnlyAdministratorsServe(kKept));
   // The Go release's pipes have Windows' default DACL.
   EXPECT_TRUE(OnlyAdministratorsServe(With({.rights = 0x120089, .sid = kEveryoneSid})));
@@ -80,7 +80,7 @@ TEST(ObjectSecurityTest, OnlyAdministratorsServeChecksTheRightToCreateInstances)
   EXPECT_FALSE(OnlyAdministratorsServe({.owner = kSystemSid}));
 }
 
-TEST(ObjectSecurityTest, SddlForServerMakesTheServersUserTheOwner) {
+TEST(ObjectSecurityTest, SddlForServerAddsTheUserAndKeepsANamedOwner) {
   EXPECT_EQ(SddlForServer("D:P(A;;GA;;;SY)", false, kSystemSid), "O:S-1-5-18D:P(A;;GA;;;SY)");
   EXPECT_EQ(SddlForServer("O:BAD:P(A;;GA;;;SY)", true, kSystemSid), "O:BAD:P(A;;GA;;;SY)");
   EXPECT_EQ(SddlForServer("D:P(A;;GA;;;SY)", false, kUserSid),
@@ -104,7 +104,7 @@ class PipeAccessTest : public testing::Test {
     const absl::StatusOr<Npfs::Client> client = npfs_->Open(kTestPipe, sids, rights);
     if (client.ok()) npfs_->Close(*client);
     EXPECT_TRUE(client.ok() || HasWin32Code(client.status(), win32_error::kAccessDenied));
-    // Another client uses the first instance.
+    // The client has used an instance. This one is for the next client.
     EXPECT_TRUE(server_->Create(kTestPipe, Creation::kFurther).ok());
     return client.ok();
   }
@@ -150,7 +150,7 @@ TEST_F(PipeAccessTest, AnOwnerCannotChangeThePipesDacl) {
   EXPECT_TRUE(Opens(kPodSids, kGenericRead | kGenericWrite));
 }
 
-TEST_F(PipeAccessTest, InConsoleModeOnlyTheUserCanServeThePipe) {
+TEST_F(PipeAccessTest, InConsoleModeTheUserCanServeThePipeAndAnAdministratorCannot) {
   ObjectSecurity users = kOurs;
   users.owner = kUserSid;
   users.dacl.insert(users.dacl.begin(), {.rights = kGenericAll, .sid = kUserSid});

@@ -16,11 +16,12 @@ namespace csi_proxy::pipe {
 namespace {
 
 // The pause between attempts to open a pipe while all its instances are taken. The server keeps
-// making new ones; go-winio tries every 10 ms.
+// making new instances; go-winio tries every 10 ms.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-// Opens with generic read access, because it includes READ_CONTROL for reading the pipe's owner
+// Opens the pipe with generic write access and with generic read access. The latter includes
+// READ_CONTROL for reading the pipe's owner
 // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
 win32::UniqueHandle OpenOnce(const std::wstring& path) {
   return win32::UniqueHandle(

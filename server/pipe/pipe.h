@@ -17,17 +17,17 @@
 
 namespace csi_proxy::pipe {
 
-// Returns `\\.\pipe\csi-proxy-volume-v1` for `csi-proxy-volume-v1`.
+// Returns the path of a pipe: `\\.\pipe\csi-proxy-volume-v1` for `csi-proxy-volume-v1`.
 std::string Path(absl::string_view name);
 
 // An access list that says who may open a pipe. Immutable.
 class Security {
  public:
   // Parses SDDL, for example `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. INVALID_ARGUMENT unless it has a
-  // protected DACL (`D:P`), because without one, or with a null one, everyone could open the pipe
-  // (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
+  // protected DACL (`D:P`), because without a DACL, or with a null DACL, everyone could open the
+  // pipe (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
   static absl::StatusOr<Security> Parse(const std::string& sddl);
-  // Parses SDDL for pipes of this process. Its user owns them and may serve them (SddlForServer()).
+  // Parses SDDL for pipes of this process, after SddlForServer() has added the process's user.
   static absl::StatusOr<Security> ForServer(const std::string& sddl);
 
   SECURITY_ATTRIBUTES attributes() const {
@@ -41,21 +41,22 @@ class Security {
   win32::UniqueLocal descriptor_;
 };
 
-// Returns the arguments of CreateNamedPipeW that matter to security, so that a test can check them.
-// REQUIRES: `creation` is not kInheriting.
+// Arguments of CreateNamedPipeW.
 struct InstanceFlags {
   DWORD open_mode;
   DWORD pipe_mode;
   DWORD max_instances;
   DWORD buffer_bytes;
 };
+// Returns the arguments with which an instance is made, so that a test can check them. REQUIRES:
+// `creation` is not kInheriting.
 InstanceFlags FlagsOf(Creation creation);
 
-// Returns Windows' own calls. The pipes that they make have this security.
+// Returns the PipeCalls that call Windows. The pipes that they make have the security `security`.
 absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security);
 
-// Returns true if a process serves the pipe. Opens it and closes it at once, because WaitNamedPipe
-// finds no pipe in a container (https://github.com/dotnet/corefx/issues/24594).
+// Returns true if a process serves the pipe. Opens the pipe and closes it immediately, because
+// WaitNamedPipe finds no pipe in a container (https://github.com/dotnet/corefx/issues/24594).
 bool Exists(const std::string& path);
 
 // Connects as a client, and tries again until `deadline` while all instances are taken. The server
@@ -69,13 +70,14 @@ int64_t ClientOfInstance(HANDLE instance);
 // ERROR_PIPE_NOT_CONNECTED if the server has disconnected it.
 class PipeStream final : public Stream {
  public:
-  // Makes the stream of a client. REQUIRES: the handle was opened for overlapped I/O. INTERNAL if
-  // its I/O cannot be sent to the IoPort.
+  // Makes the stream of a client. REQUIRES: the handle was opened for overlapped I/O. Fails as
+  // IoPort::Associate() does.
   static absl::StatusOr<std::unique_ptr<PipeStream>> Create(win32::UniqueHandle client);
-  // Makes the stream of a server. Its destructor disconnects the client, unless that has been done.
+  // Makes the stream of a server. Fails as IoPort::Associate() does. The stream's destructor
+  // disconnects the client, unless DisconnectOnceRead() was called.
   static absl::StatusOr<std::unique_ptr<PipeStream>> Create(std::shared_ptr<ServerEnd> server);
 
-  // Waits for a client at a server's end. An operation like Read().
+  // Begins to wait for a client at the server's end, and completes as Read() does.
   bool Connect(Done done, void* argument, Result* result);
 
   const char* kind() const override { return "pipe"; }
@@ -83,8 +85,9 @@ class PipeStream final : public Stream {
   bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) override;
   void Cancel() override { CancelIoEx(handle_, nullptr); }
 
-  // End the connection of a server: at once, or when the client has read everything (see
-  // ServerEnd). A client's connection ends when the stream is destroyed. Thread-safe.
+  // End the connection of a server: immediately, or when the client has read everything (see
+  // ServerEnd). Have no effect on a client's stream, whose connection ends with its destruction.
+  // Thread-safe.
   void Disconnect() override {
     if (server_ != nullptr) server_->Disconnect();
   }
@@ -98,7 +101,7 @@ class PipeStream final : public Stream {
 
   HANDLE handle() const { return handle_; }
 
-  // Sets the tenant for the turns of the operations. REQUIRES: no operation is under way.
+  // Sets the tenant whose turns the operations use. REQUIRES: no operation is under way.
   void SetTenant(const void* tenant) { inward_.tenant = outward_.tenant = tenant; }
 
  private:
@@ -106,7 +109,7 @@ class PipeStream final : public Stream {
       : client_(std::move(client)), server_(std::move(server)), handle_(handle) {}
   bool CompletedSynchronously(BOOL ok, Operation* operation, Result* result);
 
-  // Exactly one of the two is set.
+  // Exactly one of `client_` and `server_` is set.
   const win32::UniqueHandle client_;
   const std::shared_ptr<ServerEnd> server_;
   const HANDLE handle_;

@@ -9,7 +9,8 @@
 #include "server/pipe/pipe.h"
 #include "server/platform/win32.h"
 
-// https://learn.microsoft.com/windows/win32/devnotes/nt-create-named-pipe-file
+// Declared here, because winternl.h lacks it
+// (https://learn.microsoft.com/windows/win32/devnotes/nt-create-named-pipe-file).
 extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
                                                 OBJECT_ATTRIBUTES* object, IO_STATUS_BLOCK* io,
                                                 ULONG share, ULONG disposition, ULONG options,
@@ -20,11 +21,12 @@ extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
 namespace csi_proxy::pipe {
 namespace {
 
-// The buffer of each direction: holds a call or its answer, so that no side waits for the other.
+// The size of each direction's buffer. A usual call or answer fits, so that its writer need not
+// wait for the reader.
 constexpr DWORD kBufferBytes = 16 << 10;
 
-// Makes an instance as CreateNamedPipeW does, but with WRITE_OWNER. That function takes the same
-// bit for FILE_FLAG_FIRST_PIPE_INSTANCE.
+// Makes an instance as CreateNamedPipeW does, but with WRITE_OWNER. CreateNamedPipeW reads the bit
+// of WRITE_OWNER as FILE_FLAG_FIRST_PIPE_INSTANCE.
 absl::StatusOr<void*> CreateInheriting(const std::string& path, void* descriptor) {
   std::wstring name = LR"(\??\)" + win32::Utf16(path).substr(4);
   UNICODE_STRING text;
@@ -83,7 +85,7 @@ class WindowsPipeCalls final : public PipeCalls {
         !GetSecurityDescriptorDacl(descriptor, &present, &dacl, &defaulted)) {
       return win32::LastError("reading the security of pipes");
     }
-    // The owner is set first, because the owner may change the DACL.
+    // The owner is replaced first, because the old owner could change the new DACL.
     const DWORD error = SetSecurityInfo(instance, SE_KERNEL_OBJECT, OWNER_SECURITY_INFORMATION,
                                         owner, nullptr, nullptr, nullptr);
     if (error != ERROR_SUCCESS) return win32::ToStatus(error, "changing the owner of a pipe");

@@ -7,7 +7,7 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// Returns true if an instance was refused because the pipe exists.
+// Returns true if a call was refused because the pipe exists.
 bool IsTaken(const absl::Status& status) {
   return HasWin32Code(
       status, {win32_error::kAccessDenied, win32_error::kPipeBusy, win32_error::kAlreadyExists});
@@ -37,7 +37,7 @@ absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* ins
   const absl::StatusOr<ObjectSecurity> security = calls.Security(instance);
   if (!security.ok()) return Prefixed(path, security.status());
   const bool own = security->owner == calls.ours().owner;
-  // The owner of the pipe could at any time get the right to serve it, too.
+  // The owner of the pipe could at any time take the right to serve it, too.
   if (!own && !OwnedByAdministrators(*security)) {
     return LeftOverError(path, absl::StrCat("it belongs to ", security->owner,
                                             " rather than to SYSTEM or the administrators"));
@@ -63,7 +63,7 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
   bool is_ours = false;
   absl::Status status = CheckInherited(calls, path, *instance, &is_ours);
   if (status.ok() && is_ours) return instance;
-  // The pipe comes from the Go release, or from before --pipe-sddl was changed.
+  // The pipe comes, for example, from the Go release, or from before --pipe-sddl was changed.
   if (status.ok()) status = calls.MakeOurs(*instance);
   if (status.ok()) status = CheckInherited(calls, path, *instance, &is_ours);
   if (status.ok() && !is_ours) {
@@ -73,8 +73,8 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
     end(*instance);
     return status;
   }
-  // A client may have opened this instance under the old DACL. The next instance is made before
-  // this one is closed, so that the name stays.
+  // A client may have opened this instance under the old DACL, so another instance replaces it. The
+  // new instance is made before this one is closed, so that the name stays.
   absl::StatusOr<void*> next = calls.Create(path, Creation::kFurther);
   end(*instance);
   return next;
@@ -84,11 +84,12 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
 
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone) {
-  // Wine makes a first instance of an existing pipe, so two services could serve it without this.
+  // Wine makes a first instance of an existing pipe, so without this check two services could serve
+  // the pipe.
   ABSL_RETURN_IF_ERROR(CheckUnserved(calls, path));
   absl::StatusOr<void*> first = calls.Create(path, Creation::kFirst);
   if (first.ok() || !IsTaken(first.status())) return first;
-  // A server may have started in between.
+  // A server may have started since the first check.
   ABSL_RETURN_IF_ERROR(CheckUnserved(calls, path));
   if (!alone.ok()) {
     return LeftOverError(path,

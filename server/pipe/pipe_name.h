@@ -1,11 +1,11 @@
-// Gets a pipe's name for a server.
+// Takes a pipe's name for a server.
 //
 // A name exists until the last handle of the pipe is closed, a server's or a client's
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe).
 // A server that crashes disconnects no client. Clients that keep their end open then keep the name,
 // and the first instance of the next server is refused as if the pipe were served. The server
-// inherits such a name by making a further instance, provided that the rest of the pipe is as this
-// server would have made it.
+// inherits such a name by making a further instance, provided that the pipe has, or can safely be
+// given, the owner and the DACL of this server's pipes.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@
 
 namespace csi_proxy::pipe {
 
-// Returns the server's first instance. FAILED_PRECONDITION if another process serves the pipe, or
-// if the rest of an old pipe is not ours; the message says so. A name is inherited only if `alone`
-// is OK: no other csi-proxy takes names at this time.
+// Returns the server's first instance. FAILED_PRECONDITION, with the reason, if another process
+// serves the pipe, or if a pipe left over from a server cannot safely be made ours. Takes a
+// leftover pipe only if `alone` is OK: no other csi-proxy takes names at this time.
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone);
 

@@ -39,7 +39,7 @@ class Server {
     if (first.ok()) ends_.push_back(closer_.Adopt(*first));
     return first.status();
   }
-  // A client connects, and its instance is replaced.
+  // Connects a client, and makes an instance for the next client.
   absl::Status Serve(LeakyClients* clients) {
     absl::Status opened = clients->Open();
     const absl::StatusOr<void*> next = calls_->Create(kTestPipe, Creation::kFurther);
@@ -166,7 +166,7 @@ class TakeNameTest : public testing::Test {
   std::vector<std::string> server_sids_ = {kAdministratorsSid, kSystemSid, kUserSid};
 };
 
-TEST_F(TakeNameTest, AFreeNameIsTakenWithAFirstInstance) {
+TEST_F(TakeNameTest, AFreeNameIsTakenEvenWithoutTheLock) {
   EXPECT_TRUE(Take(absl::UnavailableError("no lock")).ok());
 }
 
@@ -197,7 +197,8 @@ TEST_F(TakeNameTest, AServerThatStartsAfterTheFirstCheckIsDetected) {
   EXPECT_EQ(npfs_->instances(kTestPipe), 1u);
 }
 
-// Two servers could both find that no process serves the name, and both inherit it.
+// Without the lock, two servers could both find that no process serves the name, and both inherit
+// it.
 TEST_F(TakeNameTest, ANameIsInheritedOnlyUnderTheLock) {
   Npfs::Process crashed(npfs_, kOurs);
   LeftBy(&crashed);
@@ -298,7 +299,8 @@ TEST_F(TakeNameTest, APipeLeftByTheGoReleaseGetsOurOwnerAndDacl) {
   npfs_->Close(*early);
 }
 
-// An administrator may have made the pipe, so clients would send nothing to it.
+// Clients send nothing to a pipe of Administrators, because a container's administrator may have
+// made it.
 TEST_F(TakeNameTest, AnInheritedPipeWithOurDaclGetsOurOwner) {
   ObjectSecurity theirs = kOurs;
   theirs.owner = kAdministratorsSid;
@@ -309,7 +311,8 @@ TEST_F(TakeNameTest, AnInheritedPipeWithOurDaclGetsOurOwner) {
   EXPECT_EQ(calls_.Security(*taken)->owner, kSystemSid);
 }
 
-// In console mode the user is an administrator, and another one or SYSTEM may have served before.
+// In console mode the user is an administrator, and another administrator or SYSTEM may have served
+// before.
 TEST_F(TakeNameTest, AUserInheritsOnlyTheUsersOwnAndTheGoReleasesPipes) {
   ObjectSecurity users = kOurs;
   users.owner = kUserSid;

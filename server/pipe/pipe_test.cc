@@ -129,7 +129,7 @@ TEST(PipeTest, AMissingPipeIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
 }
 
-// Returns the process's time in the kernel and in user mode.
+// Returns the processor time of the process, in the kernel and in user mode together.
 absl::Duration CpuTime() {
   FILETIME ignored, kernel, user;
   GetProcessTimes(GetCurrentProcess(), &ignored, &ignored, &kernel, &user);
@@ -233,7 +233,8 @@ TEST(PipeTest, CancelEndsAPendingRead) {
   canceller.join();
 }
 
-// The server writes, then ends the connection.
+// Returns the ends of a connection after its server has written, then ended it and destroyed its
+// stream.
 Ends LastWords(absl::Duration reading_time) {
   Ends ends = Connect(UniquePath(), reading_time);
   EXPECT_EQ(Write(*ends.server, "last words").error, DWORD{ERROR_SUCCESS});
@@ -337,7 +338,7 @@ TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServesClients) {
   const auto security = calls->Security(owned.get());
   EXPECT_EQ(security->owner, *win32::UserOfThisProcess());
   EXPECT_TRUE(SameDacl(*security, calls->ours()));
-  // A client for each instance.
+  // Each of the two instances serves a client.
   const auto first = Open(path, SteadyTime::InfinitePast()),
              second = Open(path, SteadyTime::InfinitePast());
   EXPECT_TRUE(first.ok() && second.ok());
@@ -373,7 +374,7 @@ TEST(IoPortTest, ATenantsManyCompletionsDelayOnlyThatTenant) {
   });
 }
 
-TEST(PipeTest, TheServerKnowsTheProcessOfItsClient) {
+TEST(PipeTest, ClientOfInstanceReturnsTheClientsProcess) {
   const Ends ends = Connect(UniquePath());
   EXPECT_EQ(ClientOfInstance(ends.server->handle()), GetCurrentProcessId());
 }

@@ -1,5 +1,5 @@
-// A connected byte stream on Windows for gRPC: an end of a named pipe (pipe.h) or a socket
-// (socket.h). Independent of gRPC.
+// A connected byte stream on Windows: an end of a named pipe (pipe.h), or a socket
+// (client/grpc/socket.h). Independent of gRPC.
 #pragma once
 
 #include <functional>
@@ -29,20 +29,21 @@ class Stream {
   // Returns `pipe` or `socket`, for error texts.
   virtual const char* kind() const = 0;
 
-  // Begin an operation. If it ends synchronously, return true, set `result` and do not call `done`.
-  // Otherwise return false; `done` is called exactly once, on a thread of the IoPort. A cancelled
-  // operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection otherwise.
+  // Begin an operation. If the operation ends synchronously, return true, set `result` and do not
+  // call `done`. Otherwise return false; `done` is called exactly once, on a thread of the IoPort.
+  // A cancelled operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection
+  // with another error.
   virtual bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) = 0;
   virtual bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) = 0;
 
-  // Cancels the operations under way. Thread-safe, as are the next two.
+  // Cancels the operations under way. Thread-safe, like Disconnect() and HangUp().
   virtual void Cancel() = 0;
 
-  // Ends the connection at once, even if the other end has not read everything.
+  // Ends the connection immediately, even if the other end has not read everything.
   virtual void Disconnect() = 0;
 
-  // Ends the connection so that the other end can still read what was written. gRPC notices by a
-  // read that fails, now or soon.
+  // Ends the connection so that the other end can still read what was written. The owner of the
+  // stream notices by a read that fails, now or soon.
   virtual void HangUp() = 0;
 
  protected:
@@ -64,25 +65,25 @@ class Stream {
   Stream() = default;
 };
 
-// Sees the bytes of a connection before they pass on. Read() and Written() may run at the same
-// time, each on one thread at a time.
+// Sees the bytes of gRPC's connection. Read() and Written() may run concurrently, each on one
+// thread at a time.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Receives further bytes from the client, after the listener's. Returns false to end the
-  // connection. Cuts the bytes into `pieces`, because gRPC keeps a whole piece in memory as long as
-  // it needs one byte of the piece.
+  // Receives bytes from the other end before gRPC does, except Connection::received. Returns false
+  // to end the connection. Cuts the bytes into `pieces`, because gRPC keeps a whole piece in memory
+  // as long as it needs one byte of the piece.
   virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
-  // Receives bytes to the client after the stream has taken all of them.
+  // Receives bytes to the other end after the stream has taken all of them.
   virtual void Written(absl::string_view bytes) = 0;
 };
 
-// A client's connection, passed by a listener to Serve().
+// A connection that is passed to gRPC, for example by a listener to Serve().
 struct Connection {
   std::shared_ptr<Stream> stream;
   // The bytes that the listener has read already.
   std::string received;
-  // A unique name. The listener finds the client by it.
+  // The connection's name for gRPC. Unique on a server, so that the client can be found by it.
   std::string name;
   // May be null.
   std::unique_ptr<Watcher> watcher;

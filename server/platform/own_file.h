@@ -1,5 +1,6 @@
-// Files in a directory where other accounts may write too. No function here follows, changes or
-// removes a link, file or directory that another account has put there.
+// Files in a directory where other accounts may write too. Make(), RemoveEmptyFile() and
+// CheckDirectoriesOf() follow no link. Remove() deletes only this process's file, and
+// RemoveEmptyFile() only an empty one.
 #pragma once
 
 #include <array>
@@ -30,11 +31,12 @@ class OwnFile {
   // path. Returns an error if the path cannot be checked.
   absl::StatusOr<bool> in_place() const;
 
-  // Removes the file if the path still names it. Returns OK if it does not.
+  // Removes the file if the path still names this file. Returns OK if another file or no file has
+  // the path.
   absl::Status Remove() const;
 
  private:
-  // The volume, and the number of the file on it.
+  // Identifies a file: its volume, and its number on the volume.
   struct Id {
     uint64_t volume = 0;
     std::array<uint8_t, 16> file = {};

@@ -87,7 +87,7 @@ TEST_F(OwnFileTest, MakeCreatesTheFileAndRemoveDeletesIt) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   EXPECT_TRUE(file->in_place().value_or(false));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
-  // The system cannot follow a link to itself.
+  // `place` becomes a link to itself, so the path cannot be checked.
   fs::rename(directory_ / "place", directory_ / "away");
   fs::create_symlink("place", directory_ / "place");
   EXPECT_FALSE(file->in_place().ok());
@@ -124,7 +124,7 @@ TEST_F(OwnFileTest, AnEntryThatReplacedTheFileIsNotChanged) {
   for (const Obstacle& obstacle : Obstacles()) {
     const auto file = OwnFile::Make(path_.string());
     ASSERT_TRUE(file.ok()) << file.status();
-    // The file is kept, so that the obstacle does not get its number.
+    // The file is kept, so that the obstacle cannot get the file's number.
     fs::rename(path_, directory_ / "elsewhere");
     std::error_code error;
     obstacle.plant(error);

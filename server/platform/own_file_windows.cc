@@ -20,8 +20,9 @@ const char* KindOf(const BY_HANDLE_FILE_INFORMATION& file) {
   return file.nNumberOfLinks > 1 ? "a file with a second name" : "a file";
 }
 
-// Opens each directory of the path, top down. Without FILE_SHARE_DELETE, an open directory can be
-// neither renamed nor removed.
+// Opens `directory` and each directory above it, top down, and appends the handles to `held`.
+// Without FILE_SHARE_DELETE, an open directory can be neither renamed nor removed. Returns
+// FAILED_PRECONDITION if one of the directories is a link.
 absl::Status HoldDirectories(const std::filesystem::path& directory,
                              std::vector<win32::UniqueHandle>* held) {
   if (!directory.has_relative_path()) return absl::OkStatus();
@@ -36,7 +37,8 @@ absl::Status HoldDirectories(const std::filesystem::path& directory,
                                     sizeof(found))) {
     return win32::LastError(name);
   }
-  // Symbolic links, junctions and mounted folders, but not deduplicated or similar directories.
+  // Name surrogates are symbolic links, junctions and mounted folders. Deduplicated and similar
+  // directories are not.
   if ((found.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
       IsReparseTagNameSurrogate(found.ReparseTag)) {
     return absl::FailedPreconditionError(absl::StrCat(name, " is a link"));
@@ -50,7 +52,8 @@ absl::Status HoldDirectoriesOf(const std::string& path, std::vector<win32::Uniqu
 
 }  // namespace
 
-// Without FILE_FLAG_OPEN_REPARSE_POINT, CREATE_NEW on a dangling link creates the link's target
+// Uses FILE_FLAG_OPEN_REPARSE_POINT, because without that flag CREATE_NEW on a dangling link
+// creates the link's target
 // (https://learn.microsoft.com/windows/win32/fileio/symbolic-link-effects-on-file-systems-functions).
 absl::StatusOr<OwnFile> OwnFile::Make(const std::string& path) {
   std::vector<win32::UniqueHandle> held;

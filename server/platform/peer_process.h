@@ -9,7 +9,8 @@
 
 namespace csi_proxy {
 
-// Returns the process; without an image path if it has ended or cannot be opened.
+// Returns the process with its image path, but without its tenant. The image path is empty if the
+// process has ended or cannot be opened.
 Peer PeerOfProcess(int64_t process_id);
 
 // Returns the start time of a process in units of the platform, to tell it from an earlier process
@@ -22,8 +23,9 @@ inline absl::string_view ImageName(absl::string_view image_path) {
   return image_path.substr(image_path.find_last_of("\\/") + 1);
 }
 
-// Returns the tenant of a process, as text that is only good for comparison: its container where
-// the system reports one, else its user and image. Returns "" when unknown.
+// Returns the tenant of a process as an opaque text, only to be compared. The tenant is the
+// process's container where the system identifies one, else its user and image. Returns "" when
+// unknown.
 std::string TenantOf(const Peer& peer);
 
 // Returns this process, as the caller of its own calls.

@@ -34,7 +34,8 @@ Peer PeerOfProcess(int64_t process_id) {
   return peer;
 }
 
-// Reads field 22 of /proc/<pid>/stat. Field 2, a name in parentheses, may contain any character
+// Reads field 22 of /proc/<pid>/stat. Field 2, a name in parentheses, may contain any character, so
+// fields are counted from the last parenthesis
 // (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html).
 uint64_t StartOfProcess(int64_t process_id) {
   const UniqueFile file(fopen(absl::StrCat("/proc/", process_id, "/stat").c_str(), "re"), &fclose);
@@ -48,8 +49,8 @@ uint64_t StartOfProcess(int64_t process_id) {
   return behind_name.size() > 20 && absl::SimpleAtoi(behind_name[20], &start) ? start : 0;
 }
 
-// The user and the image. The cgroup would not do: on Linux only simulations and tests run, and all
-// of them may share the machine's cgroup.
+// Identifies a tenant by user id and image path. Does not use the cgroup: on Linux only simulations
+// and tests run, and all of them may share the machine's cgroup.
 std::string TenantOf(const Peer& peer) {
   struct stat process {};
   if (stat(absl::StrCat("/proc/", peer.process_id).c_str(), &process) != 0) return "";

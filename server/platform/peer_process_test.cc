@@ -20,7 +20,7 @@
 namespace csi_proxy {
 namespace {
 
-TEST(PeerProcessTest, AProcessIsIdentifiedByItsImageAndStartTime) {
+TEST(PeerProcessTest, AProcessHasAnImageAndAConstantStartTime) {
   const Peer own = OwnProcess();
   EXPECT_THAT(own.image_path, testing::HasSubstr("platform_test"));
   const uint64_t start = StartOfProcess(own.process_id);
@@ -35,7 +35,7 @@ TEST(PeerProcessTest, AProcessAlwaysHasTheSameTenant) {
   EXPECT_EQ(TenantOf(own), tenant);
 }
 
-TEST(PeerProcessTest, AMissingProcessHasNoImageAndNoTenant) {
+TEST(PeerProcessTest, AMissingProcessHasNoImageStartTimeOrTenant) {
   constexpr int64_t kNobody = 0x7ffffff0;
   EXPECT_EQ(PeerOfProcess(kNobody).image_path, "");
   EXPECT_EQ(StartOfProcess(kNobody), 0u);

@@ -20,7 +20,7 @@ std::filesystem::path ProgramFile();
 
 }  // namespace csi_proxy
 
-// Defines the program's entry point. It calls `function`.
+// Defines the program's entry point, which calls `function`.
 #ifdef _WIN32
 #define CSI_PROXY_MAIN(function)                        \
   extern "C" int wmain(int argc, wchar_t** argv) {      \

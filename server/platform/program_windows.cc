@@ -7,15 +7,15 @@
 #include "server/platform/program.h"
 #include "server/platform/win32.h"
 
-// werapi.h declares this, but mingw-w64 10's does not compile.
+// werapi.h declares this function, but mingw-w64 10's werapi.h does not compile.
 extern "C" HRESULT WINAPI WerSetFlags(DWORD flags);
 
 namespace csi_proxy {
 namespace {
 
 // The program's load configuration. scripts/cmake/load_config.py enters it into the header, because
-// GCC's linker does not. With it Windows loads the linked DLLs from System32; otherwise DLLs that
-// are not KnownDLLs are looked for in the program's folder first
+// GCC's linker does not. With the configuration, Windows loads the linked DLLs from System32.
+// Without it, Windows first looks in the program's folder for DLLs that are not KnownDLLs
 // (https://learn.microsoft.com/cpp/build/reference/dependentloadflag).
 struct LoadConfig {
   char mark[16] = "csi-proxy load";
@@ -35,10 +35,11 @@ constexpr DWORD kNoHeap = 1;  // WER_FAULT_REPORTING_FLAG_NOHEAP
 
 // Guards the process. Ignores failures, so that the program starts on every Windows.
 void GuardProcess() {
-  // Load DLLs from System32 only, except by full path, as COM does
+  // Load DLLs from System32 only, unless by full path, as COM loads its servers
   // (https://learn.microsoft.com/windows/win32/api/libloaderapi/nf-libloaderapi-setdefaultdlldirectories).
   SetDefaultDllDirectories(LOAD_LIBRARY_SEARCH_SYSTEM32);
-  // Load no image from a share, or from a file that a process of low integrity has written
+  // Load no image from a share, or from a file that a process of low integrity has written, and
+  // prefer the images in System32
   // (https://learn.microsoft.com/windows/win32/api/winnt/ns-winnt-process_mitigation_image_load_policy).
   PROCESS_MITIGATION_IMAGE_LOAD_POLICY images{};
   images.NoRemoteImages = 1;

@@ -1,7 +1,7 @@
 // The runtime of -fstack-protector-strong. GCC's libssp would take the guard from a cryptographic
 // provider, and load its DLLs; in csi_proxy.dll that would happen within DllMain, where it is
-// forbidden (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). This one
-// mixes the same sources as Visual C++'s.
+// forbidden (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). This
+// runtime mixes the values that Visual C++'s runtime mixes, and the processor's time-stamp counter.
 #include <windows.h>
 
 #include <cstdint>
@@ -11,8 +11,8 @@ extern "C" {
 uintptr_t __stack_chk_guard = 0;
 
 [[noreturn]] void __stack_chk_fail() {
-  // __fastfail; mingw-w64 lacks it. No handler of the process runs on the overwritten stack
-  // (learn.microsoft.com/cpp/intrinsics/fastfail), like with /GS.
+  // Does what __fastfail does, because mingw-w64 lacks it. As with /GS, no handler of the process
+  // runs on the overwritten stack (learn.microsoft.com/cpp/intrinsics/fastfail).
   asm volatile("int $0x29" : : "c"(FAST_FAIL_STACK_COOKIE_CHECK_FAILURE));
   __builtin_unreachable();
 }
@@ -21,7 +21,8 @@ uintptr_t __stack_chk_guard = 0;
 
 namespace {
 
-// Runs before all constructors of C++, so before any function that checks the guard.
+// Sets the guard. Runs before all constructors of C++, and so before any function that checks the
+// guard.
 __attribute__((constructor(101), no_stack_protector)) void MakeGuard() {
   FILETIME time;
   GetSystemTimeAsFileTime(&time);
@@ -32,7 +33,7 @@ __attribute__((constructor(101), no_stack_protector)) void MakeGuard() {
                    (uint64_t{GetCurrentProcessId()} << 32 | GetCurrentThreadId()) ^
                    __builtin_ia32_rdtsc() << 16 ^ reinterpret_cast<uintptr_t>(&time);
   guard = (guard ^ guard >> 31) * 0xbf58476d1ce4e5b9;
-  // The zero byte keeps a copied string from writing the right guard.
+  // The lowest byte is zero, so that a copied string cannot contain the guard.
   __stack_chk_guard = (guard ^ guard >> 29) & ~uint64_t{0xff};
 }
 

@@ -1,7 +1,7 @@
 #include "server/platform/token_windows.h"
 
 #include <windows.h>
-// After it.
+// Must follow windows.h.
 #include <sddl.h>
 
 #include <array>
@@ -31,7 +31,7 @@ std::string SidText(void* sid) {
 
 absl::StatusOr<std::string> UserOfProcess(void* process) {
   ABSL_ASSIGN_OR_RETURN(const UniqueHandle token, OpenToken(TOKEN_QUERY, process));
-  // TOKEN_USER begins with a pointer to the SID; the SID follows the structure.
+  // Windows writes a TOKEN_USER, which begins with a pointer to the SID, and then the SID.
   alignas(TOKEN_USER) std::array<char, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> user;
   DWORD size = user.size();
   if (!GetTokenInformation(token.get(), TokenUser, user.data(), size, &size)) {

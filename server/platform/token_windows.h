@@ -11,11 +11,13 @@ namespace csi_proxy::win32 {
 // Returns a PSID as `S-1-5-32-544`; "" for null.
 std::string SidText(void* sid);
 
-// Return a user's SID as text. REQUIRES: `process` is open for limited queries.
+// Return the SID of the user of `process`, or of this process, as text. REQUIRES: `process` is open
+// for limited queries.
 absl::StatusOr<std::string> UserOfProcess(void* process);
 absl::StatusOr<std::string> UserOfThisProcess();
 
-// Enables a privilege of this process. If it is missing, the calls that need it will fail.
+// Enables a privilege of this process. Has no effect if the process does not hold it; then the
+// calls that need it fail.
 void EnablePrivilege(const wchar_t* privilege);
 
 }  // namespace csi_proxy::win32

@@ -58,7 +58,7 @@ absl::StatusOr<UniqueHandle> OpenWithoutFollowing(const std::string& path, DWORD
 }
 
 absl::Status DeleteOpened(HANDLE file, const std::string& path) {
-  // FileDispositionInfoEx; mingw-w64 declares it for later versions of Windows only.
+  // FileDispositionInfoEx, which mingw-w64 does not declare.
   constexpr auto kDispositionEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
   FILE_DISPOSITION_INFO_EX at_once{.Flags = FILE_DISPOSITION_FLAG_DELETE |
                                             FILE_DISPOSITION_FLAG_POSIX_SEMANTICS};

@@ -1,5 +1,5 @@
 // What every Windows file needs of Win32: owned handles, text in UTF-16, error codes as statuses.
-// Only *_windows.cc files may include it.
+// Only files that are built for Windows alone may include it.
 #pragma once
 
 #include <windows.h>
@@ -56,11 +56,12 @@ absl::Status ToStatus(DWORD code, absl::string_view what);
 // Returns ToStatus() of GetLastError().
 absl::Status LastError(absl::string_view what);
 
-// Opens the file or directory at `path`. If that is a link, opens the link itself, not its target.
+// Opens the file or directory at `path`. If the entry is a link, opens the link itself, not its
+// target.
 absl::StatusOr<UniqueHandle> OpenWithoutFollowing(const std::string& path, DWORD access);
 
-// Deletes the file. If the file system supports POSIX semantics, the name disappears at once even
-// while other processes have the file open
+// Deletes the file. If the file system supports POSIX semantics, the name disappears when `file` is
+// closed, even while other processes have the file open
 // (https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 // REQUIRES: `file` was opened with DELETE. `path` is for the error.
 absl::Status DeleteOpened(HANDLE file, const std::string& path);

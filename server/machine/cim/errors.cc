@@ -102,7 +102,8 @@ absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const O
   if (Win32CodeOf(status).has_value()) return status;
   absl::Status named = Win32Status(
       code, WithDetail(absl::StrFormat("%s: %s, 0x%08X", what, Win32Text(code), hresult), detail));
-  // The HRESULT's code stays, unless it is the unspecific one; the Win32 error is added.
+  // The status keeps the code of the HRESULT, unless that is WBEM_E_FAILED. The Win32 error is
+  // added.
   absl::Status& result = hresult == hresult::kFailed ? named : status;
   for (const absl::Status& part : {status, named}) {
     part.ForEachPayload(

@@ -1,5 +1,5 @@
-// Converts WMI's errors to statuses: the HRESULT of a call that did not run, and the ReturnValue of
-// a method that ran and failed.
+// Converts WMI's errors to statuses: the HRESULT of a call that failed, and the ReturnValue of a
+// method that ran and failed.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +42,15 @@ inline constexpr uint32_t kCallRejected = 0x80010001;
 // HresultOf() of the status returns `hresult`.
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
 // Returns HresultStatus() with the text of the error object that WMI left (`__ExtendedStatus`,
-// `MSFT_WmiError`) as the detail. If the object names a Win32 error, Win32CodeOf() returns it, and
-// it decides the status code if the HRESULT is the unspecific WBEM_E_FAILED.
+// `MSFT_WmiError`) as the detail. If the object names a Win32 error, Win32CodeOf() returns that
+// error, unless `hresult` wraps another one; and the error decides the status code if `hresult` is
+// the unspecific WBEM_E_FAILED. If the object names no Win32 error, but an HRESULT in its
+// MessageID, that HRESULT replaces `hresult`.
 absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error);
 std::optional<uint32_t> HresultOf(const absl::Status& status);
 
-// Returns true if WMI's restart broke the connection: the call may succeed on a new one.
+// Returns true if the connection to WMI is lost, for example because WMI restarted. The call may
+// succeed on a new connection.
 bool IsConnectionLost(const absl::Status& status);
 
 // Returns the status of a method of the Storage namespace: OK for 0, else `operation: Not enough
@@ -60,7 +63,7 @@ absl::Status StorageStatus(absl::string_view operation, const MethodResult& resu
 // Win32 code or an HRESULT.
 absl::Status ReturnValueStatus(absl::string_view operation, const MethodResult& result);
 
-// The return values that the product compares.
+// The return values of the Storage namespace that the product compares.
 inline constexpr uint32_t kJobStarted = 4096;
 inline constexpr uint32_t kSizeNotSupported = 4097;
 inline constexpr uint32_t kNoCapacity = 40000;

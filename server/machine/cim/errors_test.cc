@@ -40,7 +40,7 @@ TEST(StorageStatusTest, EveryErrorContainsItsNumber) {
   EXPECT_EQ(StorageStatus("format", Returning(0xFFFFFFFF)).code(), kInternal);
 }
 
-TEST(StorageStatusTest, CodesThatTheProductChecksHaveAnExplanation) {
+TEST(StorageStatusTest, KnownReturnValuesHaveAnExplanationAndUnknownOnesHaveNone) {
   for (const uint32_t value :
        {kJobStarted, kSizeNotSupported, kCacheOutOfDate, kAlreadyInitialized, kAccessPathInUse}) {
     EXPECT_NE(StorageStatus("x", Returning(value)).message(),
@@ -50,7 +50,7 @@ TEST(StorageStatusTest, CodesThatTheProductChecksHaveAnExplanation) {
             "x failed: WMI gives no reason (49999)");
 }
 
-// Text, an object with a Message, or nothing of use: never an error of its own.
+// ExtendedStatus may be text, an object with a Message, or anything else, which is ignored.
 TEST(StorageStatusTest, ExtendedStatusIsAppendedInEachOfItsForms) {
   const auto message = [](Value extended) {
     return std::string(
@@ -74,7 +74,7 @@ TEST(StorageStatusTest, ExtendedStatusIsAppendedInEachOfItsForms) {
     EXPECT_EQ(message(value), "resize failed: Not on a critical disk (41009)");
 }
 
-TEST(OpaqueStatusTest, ReturnValuesAreReadAsWin32CodesOrHresults) {
+TEST(ReturnValueStatusTest, ReturnValuesAreReadAsWin32CodesOrHresults) {
   EXPECT_TRUE(ReturnValueStatus("map the share", Returning(0)).ok());
   const absl::Status denied = ReturnValueStatus("map the share", Returning(5));
   EXPECT_EQ(denied.code(), kFailedPrecondition);
@@ -154,7 +154,7 @@ TEST(ErrorObjectStatusTest, AnErrorNumberInTheObjectDeterminesTheStatus) {
            {{"error_Code", Value::Uint32(0x80070005)}, {"error_Type", Value::String("HRESULT")}}),
        5},
       {ErrorObject({{"StatusCode", Value::Uint32(0x80070056)}}), 86},
-      // The first one that names a Win32 error counts.
+      // The first property that names a Win32 error counts.
       {ErrorObject(
            {{"MessageID", Value::String("HRESULT 0x80041001")}, {"error_Code", Value::Uint32(67)}}),
        67},

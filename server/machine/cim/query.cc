@@ -14,7 +14,7 @@ std::string WqlLiteral(const Value& value) {
   }
   std::string text;
   if (value.type() == Type::kChar16) {
-    // WQL compares a char16 with text. 0 is no character.
+    // WQL compares a char16 with quoted text. 0 becomes an empty literal.
     const uint64_t unit = *value.AsUint64();
     if (unit != 0) AppendUtf8(static_cast<char32_t>(unit), &text);
   } else if (IsText(value.type())) {

@@ -11,9 +11,10 @@
 
 namespace csi_proxy::cim {
 
-// Returns a value in WQL: numbers and booleans unchanged, text in single quotes with a backslash
-// before `\` and both quotes (learn.microsoft.com/windows/win32/wmisdk/where-clause; WQL does not
-// double quotes like SQL), `NULL` for arrays, objects and nulls, because WQL cannot express them.
+// Returns a value in WQL: numbers, `TRUE` and `FALSE` as they are, text and characters in single
+// quotes with a backslash before `\` and both quotes
+// (learn.microsoft.com/windows/win32/wmisdk/where-clause; WQL does not double quotes like SQL),
+// `NULL` for arrays, objects and nulls, because WQL cannot express them.
 std::string WqlLiteral(const Value& value);
 
 // Builds `SELECT * FROM class WHERE a = 1 AND b = 'x'`. Selects all properties, because an object
@@ -46,7 +47,8 @@ struct Association {
   const char* result_role;
   const char* role;
 
-  // Returns `ASSOCIATORS OF {path} WHERE ...`. REQUIRES: `path` is an Object::path() of WMI's.
+  // Returns `ASSOCIATORS OF {path} WHERE ...`. REQUIRES: `path` is the Object::path() of an object
+  // that WMI returned.
   std::string ToWql(absl::string_view path) const;
 };
 

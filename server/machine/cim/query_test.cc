@@ -13,14 +13,16 @@
 namespace csi_proxy::cim {
 namespace {
 
-// Reads WQL as documented (learn.microsoft.com/windows/win32/wmisdk/where-clause): words, signs,
-// and literals in either quote, in which a backslash makes the next character literal.
+// A word or a sign, or the content of a literal.
 struct Token {
   bool is_literal = false;
   std::string text;
   friend bool operator==(const Token&, const Token&) = default;
 };
 
+// Reads WQL as documented (learn.microsoft.com/windows/win32/wmisdk/where-clause). A literal stands
+// in quotes of either kind, and a backslash in it makes the next character literal. Returns nullopt
+// if a literal does not end.
 std::optional<std::vector<Token>> Tokenize(const std::string& wql) {
   std::vector<Token> tokens;
   size_t i = 0;
@@ -135,7 +137,8 @@ TEST(WqlLiteralTest, EachTypeHasItsLiteral) {
   EXPECT_EQ(WqlLiteral(Value::Text(Type::kReference, R"(A.B="c")")), R"('A.B=\"c\"')");
 }
 
-// Compared as characters, even if they are digits; 0, for no drive letter, is none.
+// WQL compares a char16 with quoted text. 0, WMI's value for no drive letter, becomes an empty
+// literal.
 TEST(WqlLiteralTest, CharactersAreQuotedAndNulIsEmpty) {
   EXPECT_EQ(WqlLiteral(Value::Char16(u'D')), "'D'");
   EXPECT_EQ(WqlLiteral(Value::Char16(u'd')), "'d'");

@@ -73,8 +73,8 @@ const Way kWays[] = {
 
 bool IsOfIscsi(uint32_t number) { return number >> 16 == 0xEFFF; }
 
-// csi-proxyctl has hints for four codes, on fields, paths, the service's load and the caller's
-// time, which no refusal of Windows is about.
+// csi-proxyctl reads four codes as faults of a field, a path, the service's load or the caller's
+// timeout. No refusal of Windows may have one of these codes.
 TEST(RefusalsTest, NoRefusalOfWindowsHasACodeThatBlamesTheCaller) {
   // CSI_PROXY_REFUSALS_TABLE names a file that gets the table of all refusals.
   const char* const file = std::getenv("CSI_PROXY_REFUSALS_TABLE");

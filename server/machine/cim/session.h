@@ -17,7 +17,7 @@ namespace csi_proxy::cim {
 
 enum class Namespace { kCimV2, kSmb, kStorage };
 
-// `ROOT\CIMV2`, `ROOT\Microsoft\Windows\SMB`, `ROOT\Microsoft\Windows\Storage`.
+// Returns the name: `ROOT\CIMV2`, `ROOT\Microsoft\Windows\SMB`, `ROOT\Microsoft\Windows\Storage`.
 constexpr absl::string_view NamespaceName(Namespace space) {
   switch (space) {
     case Namespace::kCimV2:
@@ -30,8 +30,8 @@ constexpr absl::string_view NamespaceName(Namespace space) {
   return "";
 }
 
-// The result of a method that ran. It may have failed: the meaning of `return_value` depends on the
-// class (see errors.h).
+// The result of a method that ran. The method may have failed: the meaning of `return_value`
+// depends on the class (see errors.h).
 struct MethodResult {
   uint32_t return_value = 0;
   Object out;
@@ -44,12 +44,12 @@ using Arguments = Properties;
 // round trip to WMI and yields its worker slot for that time. REQUIRES: the caller holds no mutex
 // (see YieldSlot). A call fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends,
 // although WMI may finish the operation; with INVALID_ARGUMENT for text that contains a NUL, is not
-// UTF-8 or is too long; and with an HresultStatus() otherwise.
+// UTF-8 or is too long; and in other cases usually with an HresultStatus().
 class Session {
  public:
   virtual ~Session() = default;
 
-  // Returns the instances that the query selects, in WMI's order. Each has a path.
+  // Returns the instances that the query selects, in WMI's order. Each instance has a path.
   absl::StatusOr<std::vector<Object>> Query(const CallContext& context, Namespace space,
                                             const cim::Query& query) {
     const YieldSlot yielded(context);

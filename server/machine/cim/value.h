@@ -56,7 +56,7 @@ class Value {
   // Makes a null. Nulls of all types are equal.
   Value() = default;
   static Value Null(Type type, bool is_array = false) { return Value(type, is_array, {}); }
-  // Makes a value that cannot be read, because `why`, an error such as `is a VARIANT of type 7`.
+  // Makes a value that cannot be read. `why` is the reason, such as `is a VARIANT of type 7`.
   static Value Unreadable(absl::Status why) { return Value(Type::kString, false, std::move(why)); }
 
   static Value Boolean(bool value) { return Value(Type::kBoolean, false, value); }
@@ -88,7 +88,8 @@ class Value {
     const auto* const why = std::get_if<absl::Status>(&data_);
     return why == nullptr ? absl::OkStatus() : *why;
   }
-  // Return INTERNAL, naming both kinds, if the value is null or of another kind.
+  // The As functions return the content, or INTERNAL, naming both kinds, if the value is null or of
+  // another kind.
   absl::StatusOr<bool> AsBoolean() const;
   // Return any integer or char16 that is in range, else INTERNAL.
   absl::StatusOr<uint64_t> AsUint64() const;
@@ -99,7 +100,8 @@ class Value {
   absl::StatusOr<std::vector<Value>> AsArray() const;
   absl::StatusOr<Object> AsObject() const;
 
-  // Returns `uint32 7`, `"text"` or `null` for a message. The value must not be a secret.
+  // Returns the type and the content for a message: `uint32 7`, `string "text"` or `string null`.
+  // The value must not be a secret.
   std::string DebugString() const;
 
   friend bool operator==(const Value& a, const Value& b);
@@ -134,11 +136,12 @@ class Object {
         properties_(std::move(properties)) {}
 
   const std::string& class_name() const { return class_name_; }
-  // Returns the relative path (`__RELPATH`) for Associators() and Invoke(); empty for parameters.
+  // Returns the path for Associators() and Invoke(): the relative path (`__RELPATH`), or the full
+  // path if that is missing. Empty for parameters.
   const std::string& path() const { return path_; }
   const Properties& properties() const { return properties_; }
 
-  // Returns true if the property exists and is not null. It may be unreadable.
+  // Returns true if the property exists and is not null. The property may be unreadable.
   bool Has(absl::string_view name) const;
   // Return the property, or INTERNAL, naming class and property, if it does not exist, is null,
   // unreadable or of another type, because then WMI has broken its contract.
@@ -146,7 +149,8 @@ class Object {
   absl::StatusOr<uint32_t> GetUint32(absl::string_view name) const;
   absl::StatusOr<uint64_t> GetUint64(absl::string_view name) const;
   absl::StatusOr<bool> GetBoolean(absl::string_view name) const;
-  // Return `fallback` for a null, and INTERNAL for a property that does not exist or is unreadable.
+  // Return `fallback` for a null, and INTERNAL for a property that does not exist, is unreadable or
+  // is of another type.
   absl::StatusOr<std::string> GetStringOr(absl::string_view name, std::string fallback) const;
   absl::StatusOr<uint32_t> GetUint32Or(absl::string_view name, uint32_t fallback) const;
   // Returns the value, null or not. INTERNAL if the property does not exist or is unreadable.

@@ -56,7 +56,7 @@ DWORD CALLBACK Notified(void*, void* context, int, void*, DWORD) {
 DeviceChanges::~DeviceChanges() {
   const auto unregister = reinterpret_cast<UnregisterFunction>(
       reinterpret_cast<void*>(Find("CM_Unregister_Notification")));
-  // Returns once no notification is running
+  // CM_Unregister_Notification returns once no notification runs
   // (learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_unregister_notification).
   for (void* const registration : registrations_) unregister(registration);
 }

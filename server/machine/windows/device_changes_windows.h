@@ -9,8 +9,8 @@
 
 namespace csi_proxy::machine {
 
-// Registers with the Plug and Play manager at the first Count(). If that fails, the count never
-// changes, and waits last their whole limit. Thread-safe.
+// Registers with the Plug and Play manager at the first Count(). If the registration fails, the
+// count never changes, and waits last their whole limit. Thread-safe.
 class DeviceChanges {
  public:
   DeviceChanges() = default;

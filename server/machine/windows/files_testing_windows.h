@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server/machine/windows/testing_windows.h"
-// Must come after it, because it undefines macros of windows.h.
+// The headers below must follow testing_windows.h, which undefines macros of windows.h.
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ class FilesTest : public testing::Test {
  protected:
   FilesTest() {
     wchar_t temporary[MAX_PATH + 1];
-    // Returns `C:\a\b\`.
+    // Writes a path such as `C:\a\b\`.
     GetTempPathW(MAX_PATH + 1, temporary);
     path_ = win32::Utf8(temporary);
     auto root = os_->OpenRoot(path_.substr(0, 3));
@@ -65,12 +65,11 @@ class FilesTest : public testing::Test {
     return *(*held_[held_.size() - 2]->Open(name_, Access::kRead))->List();
   }
 
-  // Returns an entry's path.
   std::wstring Path(const std::string& name) const {
     return win32::Utf16(absl::StrCat(path_, "\\", name));
   }
 
-  // Opens an entry as another program. Returns its error, or 0.
+  // Opens an entry as another program. Returns the Win32 error, or 0.
   DWORD Other(const std::string& name, DWORD access, DWORD share, win32::UniqueHandle* kept) {
     *kept = win32::UniqueHandle(CreateFileW(Path(name).c_str(), access, share, nullptr,
                                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));

@@ -8,13 +8,14 @@
 namespace csi_proxy::machine {
 namespace {
 
-// The limit of NTFS, ReFS and FAT.
+// The longest name of an entry on NTFS, ReFS and FAT, in UTF-16 units.
 constexpr size_t kMaxUnits = 255;
 
 bool IsHigh(char32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool IsLow(char32_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
-// Removes half a surrogate pair, three bytes, from the front of `text`. See ConsumeCodePoint().
+// Removes half a surrogate pair, three bytes, from the front of `text`. Returns false if `text`
+// does not begin with one. See ConsumeCodePoint().
 bool ConsumeSurrogate(absl::string_view* text, char32_t* unit) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>((*text)[i]); };
   if (text->size() < 3 || byte(0) != 0xED || byte(1) < 0xA0 || byte(1) > 0xBF || byte(2) < 0x80 ||
@@ -46,7 +47,7 @@ absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name) {
         c = 0xDC00 + ((c - 0x10000) & 0x3FF);
       }
     } else if (!ConsumeSurrogate(&name, &c) ||
-               // The two halves apart would be a second spelling of a character.
+               // Two halves that are encoded apart would be a second spelling of one character.
                (IsLow(c) && !units.empty() && IsHigh(units.back()))) {
       return Refused("a name that is not UTF-8");
     }

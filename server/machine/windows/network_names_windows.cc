@@ -14,7 +14,8 @@
 namespace csi_proxy::machine {
 namespace {
 
-// The names of the computer and, if the computer is a cluster's node, of the machine itself
+// The formats of names. On a node of a cluster, the Physical formats name the node, and the other
+// formats name the cluster's virtual server
 // (learn.microsoft.com/windows/win32/api/sysinfoapi/ne-sysinfoapi-computer_name_format).
 constexpr COMPUTER_NAME_FORMAT kFormats[] = {
     ComputerNameNetBIOS,
@@ -66,7 +67,7 @@ absl::StatusOr<NetworkNames> ReadNetworkNames() {
         AF_UNSPEC, GAA_FLAG_SKIP_ANYCAST | GAA_FLAG_SKIP_MULTICAST | GAA_FLAG_SKIP_DNS_SERVER,
         nullptr, reinterpret_cast<IP_ADAPTER_ADDRESSES*>(buffer.data()), &size);
   }
-  // Without an adapter there is no address.
+  // ERROR_NO_DATA: the node has no adapter, and so no address.
   if (error == ERROR_NO_DATA) return found;
   if (error != NO_ERROR) return win32::ToStatus(error, "GetAdaptersAddresses");
   for (const auto* adapter = reinterpret_cast<const IP_ADAPTER_ADDRESSES*>(buffer.data());

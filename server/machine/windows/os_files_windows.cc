@@ -22,7 +22,7 @@ namespace {
 // The NTSTATUS of an open that succeeded before the holder of an oplock gave it up.
 constexpr NTSTATUS kOplockBreakInProgress = 0x108;
 
-// mingw-w64 lacks this member for Windows 10, and numbers the members after it wrongly
+// mingw-w64 does not declare this member, and numbers the members after it wrongly
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
@@ -34,10 +34,10 @@ struct ProcessIdsUsingFile {
   ULONG_PTR process_ids[256];
 };
 
-// The longest text of a UNICODE_STRING.
+// The longest text of a UNICODE_STRING with room for a NUL, in UTF-16 units.
 constexpr size_t kMaxPathUnits = 0x7FFE;
 
-// Enough for some hundred names.
+// The size of a listing's buffer, enough for some hundred names.
 constexpr size_t kListBytes = 64 * 1024;
 
 absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
@@ -60,7 +60,7 @@ absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
   return opened;
 }
 
-// Returns true if the file system does not support FileDispositionInfoEx.
+// Returns true if the error says that the file system does not support FileDispositionInfoEx.
 bool IsUnknown(DWORD error) {
   return error == ERROR_INVALID_PARAMETER || error == ERROR_INVALID_FUNCTION ||
          error == ERROR_NOT_SUPPORTED;

@@ -29,16 +29,16 @@ struct OpenRequest {
   ULONG options = 0;
 };
 
-// Opens the entry itself, for synchronous calls. FILE_OPEN_FOR_BACKUP_INTENT opens files and
-// directories alike and, with the privileges of NewOs(), in spite of their access lists.
-// FILE_COMPLETE_IF_OPLOCKED lets us fail with a sharing violation; otherwise an open would wait for
-// the holder of an oplock, perhaps a pod's process, without limit
-// (learn.microsoft.com/windows-hardware/drivers/ifs/irp-mj-create2).
+// The options of every request: open the entry itself, for synchronous calls.
+// FILE_OPEN_FOR_BACKUP_INTENT opens files and directories alike and, with the privileges of
+// NewOs(), in spite of their access lists. FILE_COMPLETE_IF_OPLOCKED lets us fail with a sharing
+// violation; otherwise the open would wait for the holder of an oplock, perhaps a pod's process,
+// without limit (learn.microsoft.com/windows-hardware/drivers/ifs/irp-mj-create2).
 inline constexpr ULONG kOptions = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT |
                                   FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
 
-// Opens an entry below an open directory. OBJ_DONT_REPARSE refuses a link before the last
-// component; a link as the last one is opened itself
+// Returns the request that opens an entry below an open directory. OBJ_DONT_REPARSE refuses a link
+// before the last component; a link as the last one is opened itself
 // (learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes; doubt 75 of
 // server/host/doubts.md).
 constexpr OpenRequest EntryRequest(Access access) {
@@ -49,7 +49,7 @@ constexpr OpenRequest EntryRequest(Access access) {
           .options = kOptions};
 }
 
-// Creates a directory.
+// Returns the request that creates a directory.
 constexpr OpenRequest NewDirectoryRequest() {
   OpenRequest request = EntryRequest(Access::kWriteAttributes);
   request.disposition = FILE_CREATE;
@@ -57,8 +57,8 @@ constexpr OpenRequest NewDirectoryRequest() {
   return request;
 }
 
-// Opens the root of a drive or volume. Follows links, because these names are links of the object
-// manager.
+// Returns the request that opens the root of a drive or volume. The open follows links, because
+// these names are links of the object manager.
 constexpr OpenRequest RootRequest() {
   OpenRequest request = EntryRequest(Access::kRead);
   request.attributes = OBJ_CASE_INSENSITIVE;
@@ -66,7 +66,8 @@ constexpr OpenRequest RootRequest() {
   return request;
 }
 
-// Removes an entry's name when our handle closes, even if more handles are open or it is read-only
+// The flags of a deletion that removes an entry's name when our handle closes, even if more handles
+// are open or the entry is read-only
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
@@ -79,11 +80,12 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const std::string& root)
 // ERROR_DELETE_PENDING, not the ERROR_ACCESS_DENIED of RtlNtStatusToDosError().
 DWORD OpenError(NTSTATUS status);
 
-// Deletes an entry on file systems that do not support kDeleteFlags: clears read-only, and sets it
-// again if the deletion fails. REQUIRES: `file` is open with kDelete.
+// Deletes an entry on file systems that do not support kDeleteFlags: clears the read-only
+// attribute, and sets it again if the deletion fails. REQUIRES: `file` is open with kDelete.
 absl::Status DeletePlainly(HANDLE file);
 
-// Sends one control code. Returns the answer, at most `max_output` bytes.
+// Sends one control code. Returns the answer, or ERROR_MORE_DATA if it is longer than `max_output`
+// bytes.
 absl::StatusOr<Bytes> SendControl(HANDLE device, uint32_t code, const Bytes& input,
                                   size_t max_output);
 

@@ -1,5 +1,5 @@
 #include "server/machine/windows/files_testing_windows.h"
-// Must come before the headers below.
+// The headers below must follow files_testing_windows.h.
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
@@ -74,7 +74,7 @@ TEST_F(FilesTest, CreateDirectoryFailsIfTheEntryExists) {
 TEST_F(FilesTest, ListReturnsEveryNameOnEachCall) {
   EXPECT_THAT(Names(), IsEmpty());
   std::vector<std::string> names;
-  // More than fit into one answer.
+  // More names than fit into one answer.
   for (int i = 0; i < 1000; ++i) names.push_back(absl::StrCat("entry-", i, std::string(60, '-')));
   for (const std::string& name : names) MakeDirectory(name);
   for (int round = 0; round < 2; ++round) {
@@ -163,7 +163,7 @@ TEST_F(FilesTest, DeleteRemovesReadOnlyEntries) {
   }
   EXPECT_THAT(Names(), IsEmpty());
 
-  // Deletion by the older call, for file systems that know no other.
+  // The call for file systems that do not support the newer call deletes read-only files, too.
   MakeFile("file");
   ASSERT_TRUE(SetFileAttributesW(Path("file").c_str(), FILE_ATTRIBUTE_READONLY));
   win32::UniqueHandle file;
@@ -179,11 +179,11 @@ TEST_F(FilesTest, DeletionsByTheOlderCallCountAsAFallback) {
   ASSERT_EQ(Other("other", AccessMask(Access::kDelete), kShare, &other), 0u);
   FILE_DISPOSITION_INFO_EX disposition{.Flags = kDeleteFlags};
   constexpr auto kNewer = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
-  // Wine 8 does not support it.
+  // Wine 8 does not support the newer call.
   const bool is_known =
       SetFileInformationByHandle(other.get(), kNewer, &disposition, sizeof(disposition)) != 0;
   MakeFile("file");
-  // The tests may run on any file system.
+  // Adds both fallbacks, because the tests may run on any file system.
   const auto taken = [] {
     return FallbackCount(Fallback::kPlainDeletion) +
            FallbackCount(Fallback::kPlainDeletionElsewhere);
@@ -211,7 +211,7 @@ TEST_F(FilesTest, AFailedDeletionKeepsTheEntrysAttributes) {
   EXPECT_EQ(GetFileAttributesW(Path("file").c_str()), attributes);
 }
 
-TEST_F(FilesTest, EntriesOfAnyDepthCanBeCreatedAndOpened) {
+TEST_F(FilesTest, EntriesBeyondMaxPathCanBeCreatedAndReached) {
   const std::string name(200, 'n');
   std::vector<std::unique_ptr<File>> chain;
   for (int depth = 0; depth < 10; ++depth) {
@@ -225,7 +225,7 @@ TEST_F(FilesTest, EntriesOfAnyDepthCanBeCreatedAndOpened) {
   for (size_t depth = 0; depth < chain.size(); ++depth) absl::StrAppend(&path, "\\", name);
   EXPECT_EQ(Code(os_->Reach(path)), 0);
   chain.clear();
-  // The fixture deletes them.
+  // The fixture deletes the directories.
 }
 
 TEST_F(FilesTest, EntriesWithUnusualNamesCanBeCreatedAndOpened) {
@@ -243,7 +243,7 @@ TEST_F(FilesTest, EntriesWithUnusualNamesCanBeCreatedAndOpened) {
   }
 }
 
-TEST_F(FilesTest, NamesThatArePathsAreRefused) {
+TEST_F(FilesTest, InvalidEntryNamesAreRefused) {
   MakeDirectory("a");
   ASSERT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   MakeFile("file");
@@ -299,7 +299,7 @@ TEST_F(FilesTest, AnOpenEntryCannotBeRenamedOrDeletedByAnotherHandle) {
     EXPECT_FALSE(RemoveDirectoryW(Path("directory").c_str()));
     EXPECT_EQ(GetLastError(), DWORD{ERROR_SHARING_VIOLATION});
   }
-  // With all handles closed, others can.
+  // After our handles are closed, other programs can rename and delete.
   EXPECT_TRUE(MoveFileExW(Path("file").c_str(), Path("moved").c_str(), 0));
   EXPECT_TRUE(RemoveDirectoryW(Path("directory").c_str()));
 }
@@ -317,7 +317,7 @@ TEST_F(FilesTest, AnOpenEntryCanStillBeReadAndWritten) {
     EXPECT_TRUE(again.ok()) << again.status();
     other.Reset();
   }
-  // An exclusive open fails, and so does another program's open for deletion.
+  // Our open fails while another program has the file open exclusively or for deletion.
   ASSERT_EQ(Other("file", GENERIC_READ, 0, &other), 0u);
   EXPECT_EQ(Code(at().Open("file", Access::kRead)), ERROR_SHARING_VIOLATION);
   ASSERT_EQ(Other("file", DELETE, kAll, &other), DWORD{ERROR_SHARING_VIOLATION});

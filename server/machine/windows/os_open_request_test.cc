@@ -1,5 +1,5 @@
-// Checks the requests, because Wine ignores OBJ_DONT_REPARSE and more, so that its behaviour proves
-// nothing.
+// Checks the requests instead of their effects, because Wine ignores OBJ_DONT_REPARSE and other
+// flags.
 #include <gtest/gtest.h>
 
 #include "server/machine/windows/os_files_windows.h"
@@ -21,7 +21,7 @@ TEST(OpenRequestTest, EachAccessUsesTheDocumentedFlags) {
   // FILE_SYNCHRONOUS_IO_NONALERT
   EXPECT_EQ(read.options, 0x204120u);
 
-  // Adds DELETE | FILE_WRITE_ATTRIBUTES, or FILE_WRITE_ATTRIBUTES.
+  // kDelete adds DELETE | FILE_WRITE_ATTRIBUTES, and kWriteAttributes adds FILE_WRITE_ATTRIBUTES.
   EXPECT_EQ(EntryRequest(Access::kDelete).access, 0x00110181u);
   EXPECT_EQ(EntryRequest(Access::kWriteAttributes).access, 0x00100181u);
   for (const Access access : {Access::kDelete, Access::kWriteAttributes}) {
@@ -31,7 +31,7 @@ TEST(OpenRequestTest, EachAccessUsesTheDocumentedFlags) {
     EXPECT_EQ(EntryRequest(access).options, read.options);
   }
 
-  // Adds FILE_SHARE_DELETE.
+  // kPeek adds FILE_SHARE_DELETE.
   const OpenRequest peek = EntryRequest(Access::kPeek);
   EXPECT_EQ(peek.access, read.access);
   EXPECT_EQ(peek.share, 0x7u);

@@ -156,8 +156,8 @@ class WindowsOs final : public Os {
   }
 
   absl::Status Flush(const std::string& volume) override {
-    // Flushing needs the right to write and the device. Its name has no trailing backslash
-    // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers).
+    // Flushing needs the volume's device, opened for writing. The device's name has no trailing
+    // backslash (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers).
     ABSL_ASSIGN_OR_RETURN(const auto device,
                           OpenDevice(std::string(absl::StripSuffix(volume, "\\")), GENERIC_WRITE));
     if (!FlushFileBuffers(device.get())) return win32::LastError("FlushFileBuffers");
@@ -264,9 +264,10 @@ class WindowsOs final : public Os {
 }  // namespace
 
 std::unique_ptr<Os> NewOs() {
-  // Needed to reach every pod's files in spite of access lists, to write links and to manage
-  // volumes (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_set_reparse_point).
-  // The system and administrators hold them, but not always enabled.
+  // These privileges are needed to reach every pod's files in spite of access lists, to write links
+  // and to manage volumes
+  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_set_reparse_point). SYSTEM
+  // and administrators hold the privileges, but not always enabled.
   for (const wchar_t* privilege :
        {SE_BACKUP_NAME, SE_RESTORE_NAME, SE_CREATE_SYMBOLIC_LINK_NAME, SE_MANAGE_VOLUME_NAME}) {
     win32::EnablePrivilege(privilege);

@@ -1,5 +1,5 @@
 #include "server/machine/windows/testing_windows.h"
-// Must come before the headers below.
+// The headers below must follow testing_windows.h.
 #include <gmock/gmock.h>
 #include <winioctl.h>
 
@@ -17,7 +17,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Starts manually and has no dependents, under Wine and on Windows.
+// A service that starts manually and has no dependents, under Wine and on Windows.
 constexpr char kIdleService[] = "Spooler";
 constexpr char kRunningService[] = "PlugPlay";
 
@@ -207,7 +207,7 @@ TEST_F(OsTest, CallsForAMissingServiceFail) {
   EXPECT_EQ(Code(os_->StopService(cut)), ERROR_INVALID_NAME);
 }
 
-// Wine 8 reports no device changes.
+// Wine 8 reports no device changes, so only the timeout ends the wait.
 TEST_F(OsTest, AwaitDeviceChangeReturnsAfterItsTimeout) {
   const uint64_t seen = os_->DeviceChanges();
   os_->AwaitDeviceChange(seen, absl::Milliseconds(5));
@@ -221,7 +221,7 @@ TEST(DeviceChangesTest, AnArrivingDeviceEndsTheWait) {
   changes.Await(seen, absl::Hours(1));
   windows.join();
   EXPECT_NE(changes.Count(), seen);
-  // The change has already come.
+  // Returns without waiting, because the change has come already.
   changes.Await(seen, absl::Hours(1));
 }
 

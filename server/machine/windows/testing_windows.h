@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server/machine/windows/os_files_windows.h"
-// Must come after it, because it undefines macros of windows.h.
+// The headers below must follow os_files_windows.h, which undefines macros of windows.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ inline bool IsWine() {
   return GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
 }
 
-// Detects leaked handles. Uses the numbers of new handles, because Wine counts none
-// (GetProcessHandleCount returns 0), while both it and Windows reuse low numbers.
+// Detects leaked handles. Compares the numbers of new handles, because Windows and Wine reuse low
+// numbers. Also compares the count of handles, which is 0 under Wine.
 class HandleWatch {
  public:
   // Returns roughly the number of handles added since construction.

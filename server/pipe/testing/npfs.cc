@@ -28,14 +28,15 @@ struct Npfs::Instance : std::enable_shared_from_this<Npfs::Instance> {
   State state = State::kListening;
   bool server_open = true;
   ClientEnd* client = nullptr;
-  std::string unread;  // By the client.
+  std::string unread;  // Bytes that the client has not read.
 };
 
 struct Npfs::Pipe {
   std::string path;
   size_t max_instances;
   ObjectSecurity security;
-  // Clients get the first instance that listens. One that is being flushed may have been removed.
+  // Clients get the first instance that listens. Flush() shares an instance, because it may be
+  // removed from the list during the flush.
   std::list<std::shared_ptr<Instance>> instances;
   size_t servers = 0;  // The number of servers' handles.
 };

@@ -1,11 +1,11 @@
-// A model of Windows' named pipes, for tests on any platform of how long a name exists.
+// A model of Windows' named pipes, with which tests on any platform check how long a name exists.
 //
-// Made after Microsoft's pages (DisconnectNamedPipe, CreateNamedPipe) and, where they are silent,
-// after ReactOS's drivers/filesystems/npfs (create.c, cleanup.c, statesup.c, flushbuf.c): an
-// instance exists until both ends are closed, or until it is disconnected and the server's end is
-// closed. A pipe exists as long as its instances. Clients find only pipes of which a server has a
-// handle. Unlike Wine, the model honours FILE_FLAG_FIRST_PIPE_INSTANCE and DACLs. Names are
-// compared case-sensitively.
+// Follows Microsoft's pages (DisconnectNamedPipe, CreateNamedPipe) and, where they are silent,
+// ReactOS's drivers/filesystems/npfs (create.c, cleanup.c, statesup.c, flushbuf.c): an instance
+// exists until both ends are closed, or until it is disconnected and the server's end is closed. A
+// pipe exists as long as its instances. Clients find only pipes of which a server has a handle.
+// Unlike Wine, the model honours FILE_FLAG_FIRST_PIPE_INSTANCE and DACLs. Names are compared
+// case-sensitively.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +42,7 @@ class Npfs {
                               uint32_t rights = 0x80000000u | 0x40000000u);
   void Close(Client client);
   // Returns the unread bytes. ERROR_NO_DATA if there are none, ERROR_BROKEN_PIPE if the server has
-  // closed its end, ERROR_PIPE_NOT_CONNECTED if it has disconnected the client.
+  // closed its end, ERROR_PIPE_NOT_CONNECTED if the server has disconnected the client.
   absl::StatusOr<std::string> Read(Client client);
 
   bool HasName(const std::string& path) const;
@@ -63,12 +63,12 @@ class Npfs {
   std::map<std::string, std::unique_ptr<Pipe>> pipes_;
 };
 
-// A process that serves pipes. Its destructor closes all its handles, as the end of a process does
-// that has crashed or stopped without disconnecting its clients.
+// A process that serves pipes. The destructor closes all its handles and disconnects no client, as
+// Windows does at the end of a process.
 class Npfs::Process final : public PipeCalls {
  public:
   struct Token {
-    // The first SID owns what the process makes, unless the descriptor names an owner.
+    // The first SID owns the process's pipes, unless `ours` names an owner.
     std::vector<std::string> sids = {kAdministratorsSid, kSystemSid};
     uint32_t id = 1;
   };
@@ -79,9 +79,9 @@ class Npfs::Process final : public PipeCalls {
   ~Process() override { Crash(); }
   void Crash();
 
-  // The most instances of a pipe that it makes.
+  // The maximum of instances of each pipe that this process makes.
   size_t max_instances = SIZE_MAX;
-  // Called when a call has ended, before the caller returns, so that tests can act at that moment.
+  // Called at the end of Look() and Create(), so that tests can act at that moment.
   std::function<void()> after_look, after_create;
 
   void Write(void* instance, const std::string& data);
@@ -97,9 +97,10 @@ class Npfs::Process final : public PipeCalls {
 
  private:
   absl::StatusOr<void*> MakeInstance(const std::string& path, Creation creation);
-  // Returns true for the process's user and groups. Other owners take a privilege.
+  // Returns true if the process may give a pipe this owner: none, its user or one of its groups.
+  // Other owners need a privilege.
   bool MayOwn(const std::string& owner) const;
-  // False after a crash.
+  // Returns false after Crash() or Close().
   bool Has(void* instance) const { return handles_.contains(static_cast<Instance*>(instance)); }
 
   const std::shared_ptr<Npfs> npfs_;

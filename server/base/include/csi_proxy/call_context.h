@@ -20,8 +20,8 @@ struct Peer {
   int64_t process_id = 0;
   // The path of the process's image; empty if unknown.
   std::string image_path;
-  // The tenant of the client; clients of a tenant share limits (TenantOf() of
-  // platform/peer_process.h). Good only for comparison. Empty if unknown.
+  // The tenant of the process (TenantOf() of platform/peer_process.h). Processes of one tenant
+  // share limits. An opaque text, only to be compared. Empty if unknown.
   std::string tenant = {};
 };
 
@@ -43,20 +43,22 @@ class SlotHolder {
   int yields_ = 0;
 };
 
-// Immutable, hence thread-safe. The objects passed to the constructor must outlive it.
+// Immutable, hence thread-safe. The objects passed to the constructor must outlive the context and
+// its copies.
 class CallContext {
  public:
   // Creates a context without deadline, cancellation or known peer.
   CallContext() = default;
 
-  // `cancelled`, if not null, is notified when the caller goes away. `peer` and `slot` may be null.
-  // REQUIRES: `pipe` is a string constant.
+  // `cancelled`, if not null, is notified when the caller cancels the call or disconnects. `peer`
+  // and `slot` may be null. REQUIRES: `pipe` is a string constant.
   explicit CallContext(SteadyTime deadline, const absl::Notification* cancelled = nullptr,
                        const Peer* peer = nullptr, const char* pipe = "",
                        SlotHolder* slot = nullptr)
       : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe), slot_(slot) {}
 
-  // Likewise. The deadline is as far away as `deadline` is now, even if the wall clock steps later.
+  // Does the same for a deadline by the wall clock. Converts `deadline` now, so later steps of the
+  // wall clock do not move the context's deadline.
   explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
                        const Peer* peer = nullptr, const char* pipe = "",
                        SlotHolder* slot = nullptr)
@@ -79,7 +81,7 @@ class CallContext {
     return traceparent_.empty() ? traceparent_ : traceparent_.substr(3, 49);
   }
 
-  // Returns true if the caller has gone away.
+  // Returns true if the caller has cancelled the call or disconnected.
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->HasBeenNotified(); }
 
   // Returns true if cancelled() can ever become true.
@@ -138,7 +140,7 @@ class CallContext {
 
 // Lends the worker slot of a call to other calls while this object lives; the destructor waits for
 // a slot. Must surround every wait for Windows, a server or a lock. May be nested: only the
-// outermost has an effect.
+// outermost object has an effect.
 //
 // REQUIRES: the thread holds no mutex when the object is destroyed. A ResourceLocks::Lock is
 // allowed, because a call that waits for one has no slot.

@@ -10,8 +10,9 @@ namespace csi_proxy {
 
 enum class Severity { kInfo, kWarning, kError };
 
-// A log line without its line end, and the place in the source code that wrote it: text is
-// converted implicitly where a LogFunction or a LineFunction is called. Does not own the text.
+// A log line without its line end, and the place in the source code that wrote it. Text converts to
+// a LogText implicitly, so that place is the call of a LogFunction or LineFunction. Does not own
+// the text.
 struct LogText {
   // The defaults are not std::source_location's, because clang 14 lacks it.
   template <std::convertible_to<absl::string_view> Text>
@@ -26,13 +27,15 @@ struct LogText {
 };
 
 // Receives one log line. Many threads call it concurrently. Must not call the object that logs.
-// Lines never contain secrets. A function of `(Severity, absl::string_view)` is one, too.
+// Lines never contain secrets. A function of `(Severity, absl::string_view)` converts to a
+// LogFunction.
 using LogFunction = std::function<void(Severity severity, const LogText& line)>;
 
 // Receives the lines of one severity.
 using LineFunction = std::function<void(const LogText& line)>;
 
-// The default log of a program: writes an escaped line to standard error as klog does.
+// Escapes a line and writes it to standard error in klog's format. The default LogFunction of a
+// program.
 void LogToStderr(Severity severity, const LogText& line);
 
 }  // namespace csi_proxy

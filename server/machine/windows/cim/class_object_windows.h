@@ -12,8 +12,9 @@
 
 namespace csi_proxy::cim {
 
-// Returns the class, all properties but the system's own, and the relative path, or else the full
-// path, or else "".
+// Returns an Object with the class, all properties except the system's own, and the relative path;
+// if that is missing, the full path or "". A property that cannot be converted becomes an
+// unreadable Value.
 absl::StatusOr<Object> ToObject(IWbemClassObject* object);
 
 // Returns a new, empty instance of a class.
@@ -21,7 +22,8 @@ using Spawn =
     std::function<absl::StatusOr<ComPtr<IWbemClassObject>>(const std::string& class_name)>;
 
 // Puts `properties` into an instance. Errors begin with `what(property): ` and contain no value:
-// WBEM_E_INVALID_METHOD_PARAMETERS for an unknown property, else those of ToVariant().
+// WBEM_E_INVALID_METHOD_PARAMETERS for an unknown property, else the errors of ToVariant() and of
+// WMI.
 absl::Status PutProperties(const Properties& properties, absl::string_view what, const Spawn& spawn,
                            IWbemClassObject* instance);
 

@@ -1,4 +1,4 @@
-// The session against a WMI that fails, and against mistakes of its callers.
+// The session with a WMI that fails, and with callers that make mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST_F(ComSessionFaultsTest, ObjectsAreFetchedInBatches) {
   for (int i = 0; i < 100; ++i) {
     reply.objects.push_back(FakeObject::New(L"Thing", L"Thing=" + std::to_wstring(i)));
   }
-  // All at once; some and then the rest; exactly one batch and then the end.
+  // All objects from the start; some, then the rest; exactly one batch; one object; none.
   const struct {
     size_t objects;
     size_t first;
@@ -215,7 +215,7 @@ TEST_F(ComSessionFaultsTest, AMethodWithoutOutParametersSucceeds) {
   EXPECT_EQ(result->return_value, 0u);
 }
 
-// A server in this process may answer before the call returns.
+// A server in this process may return the answer from the call itself.
 TEST_F(ComSessionFaultsTest, ASynchronousAnswerIsAccepted) {
   wmi_.get = [get = wmi_.get](const std::wstring& path) {
     FakeReply reply = get(path);
@@ -301,9 +301,9 @@ TEST_F(ComSessionFaultsTest, AWin32CodeInTheErrorObjectIsKept) {
   EXPECT_EQ(HresultOf(failed), hresult::kFailed) << failed;
 }
 
-// WMI is used all the same, because each proxy is secured on its own.
+// Calls still succeed, because each proxy is secured on its own.
 TEST_F(ComSessionFaultsTest, AFailedComSecuritySetupIsOnlyLogged) {
-  // Static, because CoInitializeSecurity is a plain function.
+  // Static, because StartCom() takes a plain function, which cannot capture.
   static HRESULT answer;
   const struct {
     HRESULT answer;

@@ -1,4 +1,4 @@
-// The session against a WMI that hangs: deadlines, cancellation, and other calls at the same time.
+// The session against a WMI that hangs: deadlines, cancellation, and concurrent calls.
 #include <gtest/gtest.h>
 
 #include <string>

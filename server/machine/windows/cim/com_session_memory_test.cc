@@ -21,7 +21,7 @@ class Spy : public IMallocSpy {
     static Spy* const spy = [] {
       Spy* const made = new Spy;
       EXPECT_EQ(CoRegisterMallocSpy(made), S_OK);
-      // Wine can search its list of spied blocks only once it has an entry.
+      // Wine can search its list of spied blocks only after the list has an entry.
       CoTaskMemFree(CoTaskMemAlloc(1));
       return made;
     }();
@@ -73,7 +73,7 @@ class ComSessionMemoryTest : public FakeWmiTest {
   Spy& spy_ = Spy::Get();
 };
 
-// Large, because COM caches small BSTRs instead of freeing them.
+// The secret is large, because COM caches small BSTRs instead of freeing them.
 TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheirMemoryIsFreed) {
   std::string secret;
   while (secret.size() < 200'000) secret += "hunter2";
@@ -81,7 +81,7 @@ TEST_F(ComSessionMemoryTest, SecretsAreWipedBeforeTheirMemoryIsFreed) {
                                {"Paths", Value::Array(Type::kString, {Value::String(secret)})}};
   int64_t freed = spy_.large_blocks_freed;
   EXPECT_TRUE(Invoke("Make", arguments).ok());
-  // COM has freed at least our own blocks: one of the text, and two of the array.
+  // COM has freed at least our own blocks: one for the text, and two for the array's element.
   EXPECT_GE(spy_.large_blocks_freed, freed + 3);
   wmi_.method = [](auto&&...) {
     FakeReply reply;
@@ -104,8 +104,8 @@ TEST_F(ComSessionMemoryTest, TheTestDetectsSecretsThatAreNotWiped) {
   spy_.secrets_freed = before;
 }
 
-// Every way in which a call may end, repeated.
-TEST_F(ComSessionMemoryTest, CallsLeakNoMemoryHoweverTheyEnd) {
+// Repeats calls that succeed, are refused, lose the connection or reach the deadline.
+TEST_F(ComSessionMemoryTest, SuccessfulAndFailedCallsLeakNoMemory) {
   wmi_.query = [query = wmi_.query](const std::wstring& wql) {
     FakeReply reply = query(wql);
     reply.error = FakeObject::New(L"__ExtendedStatus");

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <windows.h>
-// After windows.h, which they need.
+// Must follow windows.h.
 #include <psapi.h>
 #include <wbemidl.h>
 
@@ -109,8 +109,8 @@ TEST_F(ComSessionTest, AnAbsentNamespaceIsUnimplemented) {
   EXPECT_TRUE(Query(cim::Query("Win32_BIOS")).ok());
 }
 
-// HKEY_LOCAL_MACHINE as a signed number, because Wine declares the parameter so; a uint32, as
-// Windows has it, holds the same bits.
+// Passes HKEY_LOCAL_MACHINE as sint32, as Wine declares the parameter. Windows declares it as
+// uint32. The bits are the same.
 TEST_F(ComSessionTest, AStaticMethodCanBeCalled) {
   const auto result =
       session_->Invoke({}, Namespace::kCimV2, "StdRegProv", "EnumKey",
@@ -161,8 +161,8 @@ TEST_F(ComSessionTest, AnExpiredOrCancelledQueryFails) {
             absl::StatusCode::kCancelled);
 }
 
-// Threads that have not joined an apartment. One at a time, because Wine's tables do not allow two
-// readers; com_session_faults_test.cc runs them at once.
+// The threads have not joined an apartment. They query one at a time, because Wine's tables do not
+// allow two readers. com_session_faults_test.cc runs threads concurrently.
 TEST_F(ComSessionTest, ManyThreadsCanQueryInTurn) {
   std::mutex turn;
   std::vector<std::thread> threads;
@@ -206,7 +206,7 @@ TEST_F(ComSessionTest, QueriesLeakNoHandlesOrMemory) {
   ask(2000);
   const Usage after = CurrentUsage();
   EXPECT_LE(after.handles, before.handles + 5);
-  // Less than 500 bytes a query.
+  // Less than 500 bytes for each round of two queries.
   EXPECT_LT(after.bytes, before.bytes + 1'000'000);
 }
 

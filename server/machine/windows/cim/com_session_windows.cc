@@ -17,8 +17,8 @@
 namespace csi_proxy::cim {
 namespace {
 
-// Refuses text that WMI would cut off at a NUL or that exceeds its limits
-// (learn.microsoft.com/windows/win32/api/wbemcli/ne-wbemcli-wbem_limits).
+// Returns INVALID_ARGUMENT for text that WMI would cut off at a NUL, that is not UTF-8, or that
+// exceeds WMI's limits (learn.microsoft.com/windows/win32/api/wbemcli/ne-wbemcli-wbem_limits).
 absl::Status CheckText(absl::string_view what, absl::string_view text, int64_t limit) {
   if (absl::StrContains(text, '\0')) {
     return absl::InvalidArgumentError(absl::StrCat("a WMI ", what, " has a NUL in it"));
@@ -110,8 +110,9 @@ absl::StatusOr<MethodResult> ToMethodResult(absl::string_view what, IWbemClassOb
   return result;
 }
 
-// Connections belong to the multithreaded apartment; threads of a single-threaded one must not use
-// them (learn.microsoft.com/windows/win32/com/multithreaded-apartments). A driver that embeds this
+// Returns FAILED_PRECONDITION on a thread of a single-threaded apartment, because connections
+// belong to the multithreaded apartment
+// (learn.microsoft.com/windows/win32/com/multithreaded-apartments). A driver that embeds this code
 // may have such threads.
 absl::Status CheckApartment() {
   APTTYPE type;
@@ -154,7 +155,8 @@ class ComSession : public Session {
   }
 
  private:
-  // Runs `call` on the connection; if that is lost and `may_repeat()`, once more on a new one.
+  // Runs `call` on the connection. If the connection is lost and `may_repeat()` returns true, runs
+  // `call` once more on a new connection.
   template <typename T, typename Call, typename MayRepeat>
   absl::StatusOr<T> OnConnection(const CallContext& context, Namespace space, const Call& call,
                                  const MayRepeat& may_repeat) {
@@ -162,7 +164,8 @@ class ComSession : public Session {
     for (bool again = false;; again = true) {
       const absl::Status wanted = context.Check();
       if (!wanted.ok()) return wanted;
-      // Error info of an earlier call on this thread would be taken for this call's.
+      // Clears the error info of an earlier call on this thread, which would be taken for this
+      // call's.
       SetErrorInfo(0, nullptr);
       const absl::StatusOr<std::shared_ptr<Connection>> connection =
           connections_.Get(context, space);

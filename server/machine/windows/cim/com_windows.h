@@ -3,7 +3,7 @@
 #pragma once
 
 #include <windows.h>
-// These need windows.h before them.
+// Must follow windows.h.
 #include <oleauto.h>
 #include <wbemidl.h>
 
@@ -39,7 +39,7 @@ class ComPtr {
   Interface* get() const { return pointer_; }
   Interface* operator->() const { return pointer_; }
   explicit operator bool() const { return pointer_ != nullptr; }
-  // Drops the reference. Returns the place where a function stores a new one.
+  // Drops the reference. Returns the place where a function stores a new reference.
   Interface** Receive() {
     *this = ComPtr();
     return &pointer_;
@@ -59,8 +59,7 @@ class ComPtr {
   Interface* pointer_ = nullptr;
 };
 
-// Text for COM. Wiped when freed, because any text may be a password; for the same reason it is
-// converted in place.
+// Text for COM. Wiped when freed, and converted without a copy, because any text may be a password.
 class Bstr {
  public:
   Bstr() = default;
@@ -69,7 +68,7 @@ class Bstr {
     const int length =
         size == 0 ? 0 : MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, nullptr, 0);
     text_ = SysAllocStringLen(nullptr, static_cast<UINT>(length));
-    // As `new` does, ends the program when memory is exhausted.
+    // Ends the program if memory is exhausted, as an uncaught exception of `new` does.
     if (text_ == nullptr) std::abort();
     if (length > 0) MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, text_, length);
   }
@@ -124,7 +123,7 @@ class Variant {
   const VARIANT& operator*() const { return value_; }
   VARIANT* get() { return &value_; }
   VARIANT* operator->() { return &value_; }
-  // Clears the VARIANT. Returns the place where a function stores a new one.
+  // Clears the VARIANT. Returns the place where a function stores a new VARIANT.
   VARIANT* Receive() {
     Clear();
     return &value_;

@@ -20,8 +20,9 @@
 namespace csi_proxy::cim {
 
 // Gives the process a multithreaded apartment, and sets its default security by
-// `initialize_security` (CoInitializeSecurity or a test's substitute). If the latter fails, calls
-// `warn`; WMI still works, because SecureProxy() secures each proxy.
+// `initialize_security` (CoInitializeSecurity or a test's substitute). If that fails, calls `warn`,
+// unless the process has set its security before. WMI still works, because SecureProxy() secures
+// each proxy.
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const LineFunction& warn);
 
@@ -29,12 +30,12 @@ absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
 // interface that comes from WMI, before its first call.
 absl::Status SecureProxy(IUnknown* proxy);
 
-// Returns the milliseconds of one wait in WMI, until the next check of `context`.
+// Returns how many milliseconds to wait before the next check of `context`.
 LONG WaitSlice(const CallContext& context);
 
-// Waits for the result of GetObject() or ExecMethod(). It may be null. `done` is a result that the
-// call returned itself, as a server in this process may; otherwise polls `pending` until the call
-// or `context` ends.
+// Waits for the result, perhaps null, of GetObject() or ExecMethod(). Returns `done` if `pending`
+// is null: a server in this process may return the result synchronously. Otherwise polls `pending`
+// until the call or `context` ends.
 absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
                                                ComPtr<IWbemClassObject> done,
                                                const ComPtr<IWbemCallResult>& pending);
@@ -52,7 +53,8 @@ class Connection {
                                                  const std::string& path) const;
 
   // Returns the class of a method's in parameters, null for a method without any, or
-  // WBEM_E_INVALID_CLASS or WBEM_E_INVALID_METHOD. Fetches each class from WMI only once.
+  // WBEM_E_INVALID_CLASS or WBEM_E_INVALID_METHOD. Keeps the definitions of classes that it has
+  // fetched from WMI.
   absl::StatusOr<ComPtr<IWbemClassObject>> GetSignature(const CallContext& context,
                                                         const std::string& class_name,
                                                         const std::string& method);
@@ -76,7 +78,8 @@ class Connections {
   // `warn` may be empty, and must be thread-safe.
   explicit Connections(LineFunction warn) : warn_(std::move(warn)) {}
 
-  // Waits for the connection until `context` ends. Waiters do not delay other calls.
+  // Returns the connection to `space`. Connects if there is none, and waits until `context` ends at
+  // the latest. Waiting calls do not delay other calls.
   absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
 
   // Forgets a connection that is lost, so that the next Get() makes a new one.
@@ -91,8 +94,8 @@ class Connections {
     absl::StatusOr<std::shared_ptr<Connection>> connection;
   };
 
-  // Connects on a thread of the process's pool, because ConnectServer() has no deadline. A detached
-  // std::thread may never run with MinGW.
+  // Connects on a thread of the process's pool, because ConnectServer() takes no deadline. A
+  // detached std::thread may never run with MinGW.
   std::shared_ptr<Attempt> Begin(Namespace space) const;
 
   const LineFunction warn_;

@@ -150,7 +150,7 @@ TEST(VariantTest, NullsKeepTheirType) {
   }
 }
 
-// Automation carries uint32 and uint16 as signed integers, negative from 2^31 on.
+// Automation carries unsigned integers in signed types, so large ones are negative there.
 TEST(VariantTest, IntegersAreReadByTheirCimTypeAndNotByTheVariantsSign) {
   EXPECT_EQ(Read(I4(-1), CIM_UINT32), Value::Uint32(0xFFFFFFFF));
   EXPECT_EQ(Read(I4(std::numeric_limits<LONG>::min()), CIM_UINT32), Value::Uint32(0x80000000));
@@ -162,7 +162,7 @@ TEST(VariantTest, IntegersAreReadByTheirCimTypeAndNotByTheVariantsSign) {
   EXPECT_EQ(Read(I2(-1), CIM_CHAR16), Value::Char16(0xFFFF));
 }
 
-TEST(VariantTest, IntegersAreReadFromEveryVariantType) {
+TEST(VariantTest, IntegersAreReadFromEveryIntegerVariant) {
   const auto read = [](VARTYPE carrier, auto set) {
     Variant variant;
     V_VT(variant.get()) = carrier;
@@ -240,7 +240,7 @@ struct Refusal {
   CIMTYPE type;
 };
 
-TEST(VariantTest, ErrorsForAParameterOfAnotherKindHideItsValue) {
+TEST(VariantTest, ErrorsForAParameterThatDoesNotFitHideItsValue) {
   const Refusal refusals[] = {
       {Value::String("hunter2"), CIM_UINT32},
       {Value::String("hunter2"), CIM_BOOLEAN},
@@ -312,7 +312,7 @@ class EmbeddedTest : public ::testing::Test {
     EXPECT_EQ(FakesAlive(), 0);
   }
 
-  // A class with a number, a text, and an instance of itself.
+  // A class with a number, a text, an instance of itself, and an array of instances.
   ComPtr<FakeObject> definition_ = [] {
     ComPtr<FakeObject> definition = FakeObject::New(L"Node");
     definition->Declare(L"Number", CIM_UINT32);

@@ -231,7 +231,7 @@ absl::StatusOr<Variant> FromInteger(const Value& value, Type type) {
       V_I4(variant.get()) = static_cast<LONG>(*bits);
       break;
     default:
-      // WMI accepts decimal only
+      // WMI accepts only decimal text for integers of 64 bits
       // (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-put).
       V_BSTR(variant.get()) =
           Bstr(IsSigned(type) ? absl::StrCat(static_cast<int64_t>(*bits)) : absl::StrCat(*bits))

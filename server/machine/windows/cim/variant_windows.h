@@ -1,7 +1,7 @@
 // Converts between CIM values and the VARIANTs of WMI's COM API.
 //
-// A VARIANT often has another type than its property: uint16 and uint32 come as VT_I4, negative
-// from 2^31 on; 64-bit integers as text; char16 as VT_I2
+// A VARIANT often has another type than its property: uint16 and uint32 come as VT_I4, in which a
+// uint32 from 2^31 on is negative; 64-bit integers as text; char16 as VT_I2
 // (learn.microsoft.com/windows/win32/wmisdk/numbers, .../strings). The CIM type therefore decides
 // how a property is read and written.
 #pragma once
@@ -18,9 +18,9 @@ namespace csi_proxy::cim {
 // objects both ways.
 absl::StatusOr<Value> ToValue(const VARIANT& variant, CIMTYPE type);
 
-// Converts `value` for a property of CIM type `type`. Returns WBEM_E_TYPE_MISMATCH if it is of
-// another kind or out of range, and INVALID_ARGUMENT for text with a NUL, where WMI would end it;
-// no error contains the value. `spawn` makes embedded objects.
+// Converts `value` for a property of CIM type `type`. Returns WBEM_E_TYPE_MISMATCH if `value` is of
+// another kind or out of range, and INVALID_ARGUMENT for text with a NUL, where WMI would end the
+// text. No error contains the value. `spawn` makes embedded objects.
 absl::StatusOr<Variant> ToVariant(const Value& value, CIMTYPE type, const Spawn& spawn);
 
 }  // namespace csi_proxy::cim

@@ -49,7 +49,7 @@ Class* HandOut(const ComPtr<Class>& object) {
   return object.get();
 }
 
-// A method that no client calls.
+// Defines a method that no client calls.
 #define NOT_IMPLEMENTED(name, ...) \
   HRESULT STDMETHODCALLTYPE name(__VA_ARGS__) override { return E_NOTIMPL; }
 

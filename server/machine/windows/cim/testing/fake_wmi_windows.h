@@ -17,7 +17,7 @@ namespace csi_proxy::cim {
 // Returns the number of the fake's COM objects that have not been released.
 inline int FakesAlive() { return objects_alive; }
 
-// Gives the fake's interfaces the security interface of proxies.
+// Returns a proxy's security interface, or E_NOINTERFACE unless FakeWmi::has_proxies.
 HRESULT AsProxy(REFIID iid, void** out);
 
 // Base class of the fake's interfaces.
@@ -51,7 +51,7 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
   // The result of Put().
   HRESULT put = WBEM_S_NO_ERROR;
 
-  // Set a property with text or a VT_I4; Declare() one without value.
+  // Set a property to text or to a VT_I4. Declare() adds a property without a value.
   void Set(const std::wstring& name, absl::string_view text);
   void Set(const std::wstring& name, CIMTYPE type, LONG value);
   void Declare(const std::wstring& name, CIMTYPE type) { properties[name].type = type; }
@@ -109,7 +109,8 @@ struct FakeWmi {
   std::vector<Blanket> blankets;
 };
 
-// While an object exists, a new WbemLocator is the fake's. There must be only one at a time.
+// While an object exists, a new WbemLocator is the fake's. Only one FakeWmiServer may exist at a
+// time.
 class FakeWmiServer {
  public:
   explicit FakeWmiServer(FakeWmi* wmi);
