@@ -1,5 +1,4 @@
-// Bad input is refused: for each field of each request, the error names the field and the rule, and
-// the node stays unchanged.
+// Bad input is refused: the error names the field and the rule, and the node stays unchanged.
 #include <functional>
 #include <string>
 #include <utility>
@@ -210,7 +209,7 @@ TEST_F(BadInputTest, TextFieldsLimitLengthAndCharacters) {
   };
   const struct {
     Field field;
-    // 0 for no limit.
+    // The maximum length in bytes.
     size_t longest;
     bool may_be_empty = false;
   } rows[] = {
@@ -314,8 +313,8 @@ TEST_F(BadInputTest, AnErrorInAPortalNamesTheField) {
   }
 }
 
-// RFC 3720, sections 3.2.6.1 and 3.2.6.3: names of three kinds (iqn, eui, naa), at most 223 bytes,
-// of any script.
+// RFC 3720, sections 3.2.6.1 and 3.2.6.3, and RFC 3980: names of three kinds (iqn, eui, naa), at
+// most 223 bytes, of any script.
 TEST_F(BadInputTest, TargetNamesMustFollowRfc3720) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5"};
   const Field calls[] = {

@@ -49,7 +49,8 @@ machine::simulator::Volume& VictimsVolume(NodeState& state) {
   return *state.disks[1].partitions.back().volume;
 }
 
-// A program in the attacker's pod makes a junction to a volume in its own folder.
+// Makes a junction to a volume in the attacker's folder, as a program in the attacker's pod does.
+// With `by_hand` false, the mount manager also records it.
 void PlantJunction(Machine& node, const std::string& name, const std::string& volume,
                    bool by_hand = true) {
   node.core()->Change([&](NodeState& state) {
@@ -185,8 +186,8 @@ TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls)
   EXPECT_TRUE(node->Snapshot().disks[1].online);
 }
 
-// A short deadline makes any removal late. Before the removal another process maps the share with
-// the new password. The caller does not know that password.
+// A short deadline makes any removal late. After the removal another process maps the share with a
+// new password, which the caller does not know.
 TEST(BetweenTenantsTest, CredentialsAreForgottenIfTheirMappingIsRemovedLate) {
   const auto node = Node();
   Process process(node.get());

@@ -20,7 +20,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
 
   using Answers = std::vector<std::pair<const char*, absl::Status>>;
 
-  // Makes every call that has a path, and returns the answers.
+  // Makes the calls of TryStrict(), TryLenient() and TryShares(), and returns the answers.
   Answers TryAll(const std::string& path) {
     Answers answers = TryStrict(path);
     for (auto& answer : TryLenient(path)) answers.push_back(std::move(answer));
@@ -28,7 +28,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     return answers;
   }
 
-  // Makes the calls that accept a path in any spelling and change the node or return links.
+  // Makes calls that accept a path in any spelling and fail if the path does not exist.
   Answers TryLenient(const std::string& path) {
     const std::string volume = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
     return {
@@ -140,7 +140,7 @@ TEST_P(ConfinementTest, HarmlessPathsOfTheTableAreAccepted) {
   }
 }
 
-// An attacker's links to every kind of place, at every depth of a path, are never followed.
+// An attacker's links to several kinds of places, at several depths of a path, are never followed.
 TEST_P(ConfinementTest, LinksOutOfTheTreeAreNotFollowed) {
   const char* const targets[] = {R"(C:\outside)",
                                  R"(C:\)",
@@ -162,7 +162,7 @@ TEST_P(ConfinementTest, LinksOutOfTheTreeAreNotFollowed) {
       ASSERT_TRUE(PlantLink(link, target).ok());
       for (const char* rest : {"\\sentinel", "\\sentinel\\file", "\\new", "\\new\\deeper"}) {
         for (const auto& [call, status] : TryAll(link + rest)) {
-          // A path on an absent drive is refused or not found.
+          // A path through a link to an absent drive is refused too.
           EXPECT_FALSE(status.ok()) << call << " " << link << rest << " -> " << target;
           EXPECT_TRUE(absl::IsPermissionDenied(status))
               << call << " " << link << rest << " -> " << target << ": " << status;

@@ -127,7 +127,7 @@ TEST_F(MountedFolderContract, IsSymlinkIsFalseForADanglingLinkAndFailsForAnAbsen
   }
 }
 
-// Otherwise a pod could find out which paths exist on its node.
+// A pod must not find out which paths exist on its node.
 TEST_F(MountedFolderContract, IsSymlinkDoesNotRevealWhichPathsExistOutside) {
   ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\there)").ok());
   for (const bool there : {false, true}) {

@@ -108,7 +108,7 @@ TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
 
 // A removal would take the share from other pods for a moment
 // (github.com/kubernetes/kubernetes/issues/93805).
-TEST_F(SmbContract, AWorkingMappingIsKeptInEveryReportedState) {
+TEST_F(SmbContract, AWorkingMappingIsKeptEvenIfWindowsReportsItAsDisconnected) {
   const auto request = Mapping(R"(\\fileserver.example\data)", "");
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   node_->core()->Change(
@@ -213,7 +213,7 @@ TEST_F(SmbContract, PrivacyIsRequiredUnlessSwitchedOff) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
-TEST_F(SmbContract, ConcurrentCallsForOneShareDoNotRace) {
+TEST_F(SmbContract, ConcurrentCallsForOneShareMakeOneMapping) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 16; ++i) {
     callers.emplace_back([&, i] {

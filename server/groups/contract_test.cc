@@ -53,7 +53,7 @@ TEST_F(DiskContract, GetDiskNumberByNameSucceedsIfOneDiskCannotBeRead) {
   EXPECT_EQ(number->disk_number, 3u);
 }
 
-TEST_F(DiskContract, TheSerialNumberIsTheAwsVolumeIdWithoutDashes) {
+TEST_F(DiskContract, TheSerialNumberContainsTheAwsVolumeIdWithoutDashes) {
   EXPECT_TRUE(absl::StrContains(disk_->ListDiskIDs(context_, {})->disk_ids.at(2).serial_number,
                                 "vol0a1b2c3d4e5f60789"));
 }
@@ -73,7 +73,7 @@ TEST_F(DiskContract, BringingADiskOnlineClearsItsReadOnlyFlag) {
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 3}).ok());
 }
 
-TEST_F(DiskContract, ADiskThatIsOnlineAndWritableIsNotMountedAgain) {
+TEST_F(DiskContract, AVolumeOfAnOnlineWritableDiskIsNotRemounted) {
   Volume(1);
   const auto is_read_only = [this] {
     return node_->Snapshot().disks[1].partitions.back().mounted_read_only;

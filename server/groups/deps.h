@@ -30,11 +30,12 @@ struct NodeRules {
   bool bind_smb_credentials = false;
   // True if calls may map shares of this node.
   bool allow_local_shares = false;
-  // How the node's operator permits that: the end of the error's text. Empty in an embedded node,
-  // whose options do not permit it.
+  // The end of the error for a share of this node: how the operator permits such shares. Empty in
+  // an embedded node, whose options cannot permit them.
   std::string local_shares_remedy = {};
-  // If true, calls of the released versions refuse disks and volumes with data that Windows does
-  // not recognise. Calls of the storage group always do.
+  // If true, PartitionDisk and FormatVolume of the released versions, and FormatVolume of the
+  // storage group with `overwrite`, refuse disks and volumes with data that Windows does not
+  // recognise. The other calls of the storage group that partition or format always refuse them.
   bool keep_foreign_data = false;
 };
 

@@ -1,5 +1,5 @@
 // A call destroys data only on request: each call that partitions, formats or changes a disk meets
-// a disk in each possible state.
+// a disk in each of kStates.
 #include <functional>
 #include <string>
 #include <utility>
@@ -204,7 +204,7 @@ class DestroyingCallsTest : public StageTest {
             {"SetDiskReadOnly", [this] { return SetReadOnly(); }}};
   }
 
-  // Returns the bytes at four places of the disk, and a summary of its partitions and volumes.
+  // Returns the bytes at six places of the disk, and a summary of its partitions and volumes.
   std::string Content() {
     const Disk disk = DiskNow(1);
     std::string content;
@@ -243,7 +243,7 @@ TEST_F(DestroyingCallsTest, EachCallKeepsOrChangesEachContentAsTheTableSays) {
   }
 }
 
-TEST_F(DestroyingCallsTest, ARefusalSaysHowToReachTheDataAndNotHowToWipeIt) {
+TEST_F(DestroyingCallsTest, ARefusalSaysHowToReachTheData) {
   Prepare(kStates[6]);
   const auto health = storage_->GetVolumeHealth(context_, {.volume_id = volume_id_});
   ASSERT_TRUE(health.ok()) << health.status();

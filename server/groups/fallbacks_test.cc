@@ -94,7 +94,7 @@ TEST_F(FallbackTest, AVolumesWholeLifeUsesNoFallbackOnTheExpectedWindows) {
               IsEmpty());
 }
 
-TEST_F(FallbackTest, UnexpectedAnswersOfWmiAboutDisksUseTheirFallbacks) {
+TEST_F(FallbackTest, EachUnexpectedAnswerOfWmiAboutADiskIsCountedAsItsFallback) {
   const host::DiskDescription disk = *host_->disk().GetLayout(context_, 1);
   const host::DiskDescription other = *host_->disk().GetLayout(context_, 2);
   Inject("wmi.Invoke/MSFT_Disk.Initialize", 40006);
@@ -116,11 +116,12 @@ TEST_F(FallbackTest, UnexpectedAnswersOfWmiAboutDisksUseTheirFallbacks) {
               ElementsAre(Pair("disk-unknown-to-wmi", 1)));
 }
 
-TEST_F(FallbackTest, UnexpectedAnswersOfDisksUseTheirFallbacks) {
+TEST_F(FallbackTest, EachUnexpectedAnswerOfADiskIsCountedAsItsFallback) {
   Refuse(machine::control::kQueryProperty, 5);
   EXPECT_THAT(Taken([&] { return disk_->ListDiskIDs(context_, {}).status(); }),
               ElementsAre(Pair("page83-from-wmi", 1)));
-  // A disk that is not ready says nothing about the rights of the handle.
+  // A disk that is not ready uses another fallback, because its error does not concern the handle's
+  // rights.
   Refuse(machine::control::kQueryProperty, win32_error::kNotReady);
   EXPECT_THAT(Taken([&] { return disk_->ListDiskIDs(context_, {}).status(); }),
               ElementsAre(Pair("disk-does-not-answer", 1)));
@@ -144,7 +145,7 @@ TEST_F(FallbackTest, UnexpectedAnswersOfDisksUseTheirFallbacks) {
               ElementsAre(Pair("disk-does-not-answer", 1)));
 }
 
-TEST_F(FallbackTest, UnexpectedErrorsWhenADiskGoesOnlineOrOfflineUseFallbacks) {
+TEST_F(FallbackTest, UnexpectedErrorsWhenADiskGoesOnlineOrOfflineAreCountedAsFallbacks) {
   Volume(1);
   Inject("wmi.Invoke/MSFT_Disk.Offline", 6);
   EXPECT_THAT(Taken([&] {
@@ -180,7 +181,7 @@ TEST_F(FallbackTest, UnexpectedErrorsWhenADiskGoesOnlineOrOfflineUseFallbacks) {
               ElementsAre(Pair("dismount-by-reading", 1)));
 }
 
-TEST_F(FallbackTest, VolumesThatDoNotArriveUseTheirFallback) {
+TEST_F(FallbackTest, VolumesThatDoNotArriveAreCountedAsFallbacks) {
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
   EXPECT_THAT(Taken([&] { return Partition(1); }),
               ElementsAre(Pair("partitions-brought-online", 1)));
@@ -189,7 +190,7 @@ TEST_F(FallbackTest, VolumesThatDoNotArriveUseTheirFallback) {
               ElementsAre(Pair("fewer-volumes", 1), Pair("partitions-brought-online", 1)));
 }
 
-TEST_F(FallbackTest, AVolumeUnknownToWmiUsesItsFallback) {
+TEST_F(FallbackTest, AVolumeThatWmiShowsAfterARefreshIsNotCounted) {
   const std::string volume = Volume(1, false);
   EXPECT_THAT(
       Taken([&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }),
@@ -197,7 +198,7 @@ TEST_F(FallbackTest, AVolumeUnknownToWmiUsesItsFallback) {
       << "WMI shows the volume after the refresh of its disk";
 }
 
-TEST_F(FallbackTest, AFileSystemCalledRawUsesItsFallback) {
+TEST_F(FallbackTest, AFileSystemCalledRawIsCountedAsAFallback) {
   const std::string volume = Volume(1);
   ChangeDisk(1, [](Disk& disk) { disk.partitions[1].volume->file_system = "RAW"; });
   EXPECT_THAT(
@@ -205,7 +206,7 @@ TEST_F(FallbackTest, AFileSystemCalledRawUsesItsFallback) {
       ElementsAre(Pair("file-system-raw", 1)));
 }
 
-TEST_F(FallbackTest, ARefusedGrowthUsesItsFallback) {
+TEST_F(FallbackTest, ARefusedGrowthIsCountedAsAFallback) {
   const std::string volume = Volume(1);
   const uint64_t full = Size(volume);
   ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());
@@ -238,7 +239,7 @@ TEST_F(FallbackTest, ARefusedGrowthUsesItsFallback) {
               ElementsAre(Pair("resize-repeated", 1), Pair("windows-own-maximum", 1)));
 }
 
-TEST_F(FallbackTest, MountsOnOpenAndDeepDirectoriesUseTheirFallbacks) {
+TEST_F(FallbackTest, EachFallbackOfAMountOrUnmountIsCounted) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   Behave([](Behaviour& behaviour) { behaviour.mount_calls_share = false; });
@@ -275,7 +276,7 @@ TEST_F(FallbackTest, MountsOnOpenAndDeepDirectoriesUseTheirFallbacks) {
   EXPECT_THAT(Taken([&] { return Rmdir(Below("n")); }), ElementsAre(Pair("mount-forgotten", 1)));
 }
 
-TEST_F(FallbackTest, FoldersThatTheMountManagerNamesDifferentlyUseTheirFallback) {
+TEST_F(FallbackTest, FoldersThatTheMountManagerNamesDifferentlyAreCountedAsFallbacks) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(node_->MakeDirectory(R"(C:\data\m)").ok());
   ASSERT_TRUE(node_->MakeLink(R"(C:\work)", R"(C:\data)").ok());
@@ -295,12 +296,12 @@ TEST_F(FallbackTest, FoldersThatTheMountManagerNamesDifferentlyUseTheirFallback)
   EXPECT_THAT(Taken(points), ElementsAre(Pair("stale-mount-folder", 1)));
 }
 
-TEST_F(FallbackTest, AnOpenThatFailsOnceUsesItsFallback) {
+TEST_F(FallbackTest, AnOpenThatFailsOnceIsCountedAsAFallback) {
   Fail("win32.Open", 1, win32_error::kInvalidParameter, R"(C:\var)");
   EXPECT_THAT(Taken([&] { return Mkdir(Below("made")); }), ElementsAre(Pair("open-repeated", 1)));
 }
 
-TEST_F(FallbackTest, APortalThatCannotBeUpdatedUsesItsFallback) {
+TEST_F(FallbackTest, APortalThatCannotBeUpdatedIsCountedAsAFallback) {
   const iscsi::TargetPortal portal = {.target_address = "10.0.0.5", .target_port = 3260};
   const auto discover = [&] {
     return iscsi_->DiscoverTargetPortal(context_, {.target_portal = portal}).status();

@@ -11,7 +11,7 @@
 
 namespace csi_proxy::groups {
 
-// Returns the working directories themselves.
+// Returns the working directories as paths for calls.
 std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots);
 
 // Returns a refusal (FAILED_PRECONDITION) with the field's name in front, or another status
@@ -23,7 +23,8 @@ absl::Status AboutField(absl::string_view field, const absl::Status& status);
 absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,
                        bool may_be_empty = false);
 
-// Returns INTERNAL, naming `what`, for a size that no disk or file system can have.
+// Returns a size as a field of an answer. Returns INTERNAL, naming `what`, if it exceeds 2^63 - 1
+// bytes, because no disk or file system is that large.
 absl::StatusOr<int64_t> SignedBytes(absl::string_view what, uint64_t bytes);
 
 }  // namespace csi_proxy::groups

@@ -30,8 +30,9 @@ struct FileSystem {
 };
 constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 4096, 65536, false}};
 
-// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw; one UTF-16 unit needs
-// up to 3 bytes.
+// The maximum length of a label:
+// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw. One UTF-16 unit needs
+// up to 3 bytes of UTF-8.
 constexpr int64_t kMaxLabelUnits = 32;
 constexpr size_t kMaxLabelBytes = 3 * kMaxLabelUnits;
 
@@ -83,7 +84,8 @@ absl::Status HoldsData(absl::string_view found) {
                    "format or wipe it, ask the owner of the data, and take a snapshot first"));
 }
 
-// The same for a volume. Its file system may be damaged or not decrypted yet
+// Returns the error for data of a volume that must not be formatted. Adds advice for a file system
+// of Windows, because it may be damaged or not decrypted yet
 // (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` is the fault.
 absl::Status HoldsData(const Deps& deps, const CallContext& context, const host::VolumeView& volume,
                        absl::string_view found) {
@@ -109,7 +111,7 @@ absl::Status CheckBlank(const Deps& deps, const CallContext& context,
   ABSL_RETURN_IF_ERROR(CheckNeverUsed(deps, context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto data, deps.host->volume().FindData(context, volume, look));
   if (!data.empty()) return HoldsData(deps, context, volume, absl::StrCat("holds ", data));
-  // The bytes are another volume's if the disk has got another number.
+  // FindData() may have read another volume's bytes if the disk has got another number.
   ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->volume().Locate(context, volume.id));
   if (now.extents == volume.extents) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("volume ", volume.id.ToString(),

@@ -21,17 +21,18 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                absl::string_view label = "");
 
 // Returns FAILED_PRECONDITION for a volume that was in use before (SignOfUse() of volume_host.h).
-// The error names the data and the way to save it. REQUIRES: Windows recognises no file system on
-// the volume; the mounts of `volume` were read under its lock.
+// The error contains the sign of use, and advice on how to save the data. REQUIRES: Windows
+// recognises no file system on the volume; the mounts of `volume` were read under its lock.
 absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context,
                             const host::VolumeView& volume);
-// Returns the error of CheckNeverUsed(), or FAILED_PRECONDITION with the same advice unless the
-// volume reads as zero at the places of `look`. A freshly partitioned volume reads as zero, so a
-// call after a crash recognises it without another mark.
+// Returns the error of CheckNeverUsed(). Returns FAILED_PRECONDITION, with similar advice, unless
+// the volume reads as zero at the places of `look`, and UNAVAILABLE if the volume has moved during
+// the reads. A new volume reads as zero, so a call repeated after a crash recognises it without a
+// record.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look);
-// Returns FAILED_PRECONDITION, with the same advice, unless the whole disk reads as zero at the
-// places of Look::kThroughout. REQUIRES: the disk is online.
+// Returns FAILED_PRECONDITION, with advice on how to save the data, unless the disk reads as zero
+// at the places of Look::kThroughout. REQUIRES: the disk is online.
 absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
 
 // Formats a volume. Logs the start and the end to deps.log, and registers the format as Running
@@ -45,7 +46,7 @@ enum class Erase {
   kNothing,
   // Volumes that are not mounted at a folder.
   kUnmounted,
-  // Also volumes mounted only at folders below a working directory that are not the kubelet's,
+  // Also volumes that are mounted only at folders of drivers outside the kubelet's directories,
   // because sig-storage-local-static-provisioner erases a mounted volume with FormatVolume.
   kStatic,
 };
@@ -54,9 +55,13 @@ enum class Erase {
 // unless `erase` is kStatic, of a disk in use by the node (windows_use.h).
 //
 // Reads the volume again under the lock, because drivers format a volume that an earlier call
-// reported as unformatted. Returns OK if another call has formatted it as requested.
-// FAILED_PRECONDITION if it has another format, has content that `erase` does not cover, or has
-// lost a file system. Only the log names the folder of a mount, because it may be another tenant's.
+// reported as unformatted. If another call has formatted the volume since: returns OK if the file
+// system is the requested one and `options` has neither an allocation unit nor a label, otherwise
+// FAILED_PRECONDITION.
+//
+// FAILED_PRECONDITION also if `erase` or Deps::keep_foreign_data protects the content, or if the
+// volume has lost its file system. Only kUnmounted without Deps::keep_foreign_data ignores such a
+// loss. Only the log names the folder of a mount, because the folder may be another tenant's.
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
                            const host::FormatOptions& options, Erase erase);
 

@@ -19,8 +19,8 @@
 namespace csi_proxy::groups {
 namespace {
 
-// Windows' disk, and a new disk with an unformatted volume.
 constexpr char kNewVolume[] = R"(\\?\Volume{55555555-0000-4000-8000-000000000001}\)";
+// Windows' disk, and a new disk with an unformatted volume.
 constexpr char kNewDisk[] = R"(
   disk {
     number: 0 size_bytes: 68719476736 style: GPT
@@ -71,7 +71,7 @@ class FormatRace {
   // The drivers use the older group, the storage group, or StageVolume. A wiper formats the volume
   // whatever its content, and does not mount it.
   enum class Kind { kOlder, kStorage, kStager, kWiper };
-  // IsVolumeFormatted, FormatVolume, MountVolume and a write.
+  // A driver's calls: IsVolumeFormatted, FormatVolume, MountVolume and a write.
   static constexpr int kCalls = 4;
 
   struct Driver {
@@ -110,7 +110,7 @@ class FormatRace {
     return true;
   }
 
-  // Runs while a call waits for a lock.
+  // Makes up to eight calls of other drivers while a call of `driver` waits for a lock.
   void Meanwhile(Driver* driver) {
     for (uint64_t left = random_.Below(9); left > 0 && Step(driver); --left) {
     }
@@ -227,7 +227,7 @@ TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
     std::vector<storage::Call> before, meanwhile;
     // The errors of the older group and of the storage group; OK if empty.
     std::string older, newer;
-    // True if the call formats in either group.
+    // True if the calls of both groups format.
     bool formats = false;
   } rows[] = {
       {{}, {}, "", "", true},

@@ -29,7 +29,7 @@ TEST_F(HeldLocksTest, CallsWaitForTheLockOfTheResourceThatTheyChange) {
   const std::string listed = Volume(1);
   ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
   ASSERT_TRUE(PlantLink(Below("Lost"), Below("none")).ok());
-  // These names differ in case from the locks' names, but are the same resources.
+  // These names differ in case from the locks' names, but name the same resources.
   const std::string id = absl::AsciiStrToUpper(listed);
   const std::string path = R"(c:\Var\lib\kubelet\émpTY-Σ)";
   const std::string share = "//FileServer.example/Dätǎ/reports";
@@ -125,7 +125,8 @@ TEST_F(HeldLocksTest, CallsWaitForTheLockOfTheResourceThatTheyChange) {
     const absl::Status late = call(context_.WithTimeout(absl::Milliseconds(10)));
     const std::string waited =
         absl::StrCat("the call's deadline has passed while another call holds ", lock);
-    // The error of StageTarget also names the tried portals, that of UnstageTarget the step.
+    // The error of StageTarget also names the tried portals, and the error of UnstageTarget the
+    // step.
     if (absl::EndsWith(rpc, "stageTarget") || absl::EndsWith(rpc, "StageTarget")) {
       EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
       EXPECT_TRUE(absl::StrContains(late.message(), waited)) << late;

@@ -9,7 +9,7 @@
 namespace csi_proxy::groups {
 namespace {
 
-// Texts that might end a literal, a path, a name, or a parser.
+// Returns texts that might end a literal, a path or a name, or break a parser.
 std::vector<std::string> HostileTexts() {
   std::vector<std::string> texts = {
       "'",

@@ -1,6 +1,7 @@
-// The locks of calls on sessions, targets, portals, disks, shares, paths and volumes. A call that
-// needs several must take them in the order of this file, and disks by number, so that two calls
-// never wait for each other. The system group itself locks services, without another lock.
+// The locks of calls on listings, sessions, targets, portals, disks, shares, paths and volumes. A
+// call that needs several must take them in the order of this file, and disks by number, so that
+// two calls never wait for each other. Calls of the system group lock only services, in
+// system_service.cc.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,9 @@ using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 
 // Return the errors of ResourceLocks::Acquire().
 //
-// Locks the tenant's listing of links. A listing reads the whole tree and keeps a processor busy,
-// so a tenant has at most one. REQUIRES: the caller releases the lock before any other wait.
+// Locks the tenant's listing of links by ListMounts, ListSmbMappings and RemoveMount. A listing
+// reads the whole tree and keeps a processor busy, so a tenant runs at most one of these at a time.
+// REQUIRES: the caller releases the lock before any other wait.
 inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context) {
   return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));
 }

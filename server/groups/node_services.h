@@ -1,5 +1,5 @@
-// Makes the handlers of each group, which enforce the group's rules over any host, and the services
-// of a node: the handlers of all groups, each behind the audit log.
+// Makes the handler of each group, which enforces the group's rules over any host. NodeServices
+// contains the handlers of all groups, each behind the audit log.
 #pragma once
 
 #include <memory>

@@ -33,7 +33,8 @@ class OddWindowsTest : public StrictDiskTest {
     Remake();
   }
 
-  // Returns the volume of disk 1, mounted at `m`; the disk came online read-only.
+  // Mounts the volume of disk 1 at `m`, makes the disk and the file system read-only, and returns
+  // the volume.
   std::string ReadOnlyVolume() {
     const std::string volume = Volume(1);
     EXPECT_TRUE(Mkdir(Below("m")).ok());
@@ -45,8 +46,8 @@ class OddWindowsTest : public StrictDiskTest {
     EXPECT_FALSE(WriteAt(Below("m")).ok());
     return volume;
   }
-  // Makes the volumes of disk 1 disappear after the first listing after its read-only flag was
-  // cleared, and come back later.
+  // After the disk's read-only flag is cleared, lets the volume of disk 1 disappear before the
+  // second listing, and come back 300 ms later.
   void GoAfterOneLook() {
     os_->before_control = [this](uint32_t code, DeviceAccess) {
       if (code == machine::control::kSetDiskAttributes) looks_ = 0;
@@ -107,7 +108,8 @@ TEST_F(OddWindowsTest, AWriteProtectedVolumeIsDismountedByAReadOnlyHandle) {
   }
 }
 
-// A flush of a read-only file system has no data to write, so its success is no proof.
+// A flush of a read-only file system has no data to write, so its success does not prove that the
+// file system is writable.
 TEST_F(OddWindowsTest, AReadOnlyFileSystemIsRemountedEvenIfItsFlushSucceeds) {
   ReadOnlyVolume();
   os_->flushes_anything = true;
@@ -115,7 +117,7 @@ TEST_F(OddWindowsTest, AReadOnlyFileSystemIsRemountedEvenIfItsFlushSucceeds) {
   EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
-// Otherwise the file system would continue to write, and every write would fail.
+// Without the remount the file system would continue to write, and every write would fail.
 TEST_F(OddWindowsTest, AFileSystemIsRemountedAfterItsDiskIsMadeReadOnly) {
   Volume(1);
   const auto set = [&] {
@@ -168,7 +170,7 @@ TEST_F(OddWindowsTest, AnOpenThatFailsOnceIsRepeated) {
   EXPECT_FALSE(Mkdir(made).ok());
 }
 
-// A query fails with MSFT_SoftError_*: objects that it could not read must not count as absent.
+// A query may fail with MSFT_SoftError_*. Objects that it could not read must not count as absent.
 TEST_F(OddWindowsTest, AFailedQueryIsAnErrorAndNotAnEmptyAnswer) {
   for (const uint32_t error : {40001, 40003, 40006}) {
     Inject("wmi.Query/*", error, 0);

@@ -17,7 +17,7 @@ class InterruptedOs final : public host::OddOs {
  public:
   explicit InterruptedOs(machine::simulator::Machine& node) : OddOs(node) {}
 
-  // Returns the error for a control code, or 0.
+  // Called before each Control(). Returns the error that Control() fails with, or 0.
   std::function<uint32_t(uint32_t code, machine::DeviceAccess access)> before_control;
   std::function<void()> before_list;
   // True if every flush succeeds, even of a read-only file system.

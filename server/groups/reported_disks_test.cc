@@ -1,5 +1,4 @@
-// Nodes with faults of CSI drivers for Windows that operators reported. Each scenario is named
-// after the situation and cites its report.
+// Nodes on which operators saw CSI drivers for Windows fail. Most tests cite the report.
 #include <string>
 #include <vector>
 
@@ -77,7 +76,7 @@ class Reported : public StageTest {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// Returns one volume of a report's disk 1.
+// Returns the text of a volume with this last digit of its id.
 std::string DataVolume(absl::string_view id, absl::string_view more) {
   return absl::StrCat("volume { id: '\\\\\\\\?\\\\Volume{11111111-0000-4000-8000-00000000000", id,
                       "}\\\\' file_system: 'NTFS' ", more, " }");
@@ -180,11 +179,11 @@ struct Growth {
   const char* warning;  // empty: no warning
 };
 
-// A volume that cannot grow is staged. File systems:
-// learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize; MBR beyond 2 TiB and
-// a recovery partition behind the data: github.com/MicrosoftDocs/azure-docs/issues/101839 and
-// 70029; a file system smaller than its partition: diskpart's `extend filesystem`.
-TEST(ReportedDisksTest, AVolumeThatCannotGrowIsStagedAnyway) {
+// Sources: growth by file system,
+// learn.microsoft.com/windows-hardware/drivers/storage/msft-partition-resize; an MBR disk beyond 2
+// TiB, github.com/MicrosoftDocs/azure-docs/issues/101839; a file system smaller than its partition,
+// `extend filesystem` of diskpart.
+TEST(ReportedDisksTest, StageVolumeGrowsAVolumeAsFarAsWindowsAllows) {
   const auto smaller = [](absl::string_view file_system) {
     return absl::StrCat(
         "size_bytes: 34359738368 style: GPT partition { size_bytes: 10737418240 volume { id: "
@@ -271,7 +270,7 @@ TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
     EXPECT_THAT(staged->warnings, ElementsAre(HasSubstr("disk 1 holds E:")));
     EXPECT_TRUE(node.Stage(named).ok());
   }
-  // By now another disk may have the number or location, so the call refuses it.
+  // The call refuses the disk by number or place, because another disk may have these by now.
   Reported node(disk(""));
   const DiskSelector place = {.lun_id = "1", .adapter = "3"};
   for (const DiskSelector& selector : {place, DiskSelector{.number = "1"}}) {

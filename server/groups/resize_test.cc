@@ -40,7 +40,8 @@ TEST_F(ResizeTest, AResizeToASizeReachesExactlyThatSizeOrFails) {
   EXPECT_EQ(Size(volume), before + kGiB);
 }
 
-// Does not need GetSupportedSize: it fails if the service that optimises drives is disabled.
+// The resize does not need GetSupportedSize, which fails if the service that optimises drives is
+// disabled.
 TEST_F(ResizeTest, AResizeEndsAtTheNextPartition) {
   const std::vector<std::string> volumes = TwoVolumes();
   Inject("wmi.Invoke/MSFT_Partition.GetSupportedSize", 2, 0);

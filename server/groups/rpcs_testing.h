@@ -1,4 +1,4 @@
-// Calls every rpc of the services once, on a node where each rpc succeeds.
+// The rpcs of the services, each with requests that succeed on a PreparedNode().
 #pragma once
 
 #include <functional>

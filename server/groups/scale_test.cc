@@ -26,7 +26,7 @@ TEST(ScaleTest, LookUpsCostTheSameOnAnyNodeAndListingsAFixedNumberPerDisk) {
     wmi[rpc.name] = few->wmi_calls;
   }
   // The life of a volume of aws-ebs, in the order of integration/drivers/orders. Each WMI call
-  // needs two round trips; the Go release makes 111.
+  // needs two round trips. The Go release needs 111 round trips for this life.
   const int64_t life = 2 * wmi["ListDiskIDs"] + wmi["PartitionDisk"] + wmi["FormatVolume"] +
                        wmi["MountVolume"] + 3 * wmi["Rescan"] + wmi["ResizeVolume of a full disk"] +
                        wmi["ResizeVolume to the maximum"];

@@ -34,7 +34,7 @@ ShareCount::~ShareCount() {
 std::optional<ShareCounts> ShareCount::Get() {
   const MutexLock lock(mutex_);
   if (!counting_ && SteadyTime::Now() >= due_) {
-    // The thread of the last count has ended.
+    // The last count is done, so join() does not wait long.
     if (thread_.joinable()) thread_.join();
     absl::StatusOr<std::thread> thread = StartThread([this] { Run(); });
     counting_ = thread.ok();

@@ -73,7 +73,7 @@ TEST_F(StrictDiskTest, PartitionDiskMakesAnOfflineReadOnlyRawDiskUsable) {
   }
 }
 
-// An earlier call that ended between the two steps leaves such a disk.
+// An earlier call that ended after it brought the disk online leaves such a disk.
 TEST_F(StrictDiskTest, PartitionDiskMakesAnOnlineReadOnlyRawDiskWritable) {
   Change([](NodeState& state) { state.disks[3].online = true; });
   const absl::Status partitioned = Partition(3);
@@ -139,7 +139,8 @@ TEST_F(StrictDiskTest, AVolumeThatWindowsMountedReadOnlyIsRemounted) {
   Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = true; });
   ASSERT_TRUE(SetOnline(1, true).ok());
   EXPECT_TRUE(WriteAt(Below("m")).ok());
-  // A call that ended after online and before writable leaves such a disk.
+  // A call that ended after it brought the disk online, and before it made the disk writable,
+  // leaves such a disk.
   Change([](NodeState& state) {
     state.disks[1].read_only = true;
     state.disks[1].partitions[1].mounted_read_only = true;

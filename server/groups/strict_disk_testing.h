@@ -57,7 +57,7 @@ class StrictDiskTest : public HandlerTest {
   // Returns OK if the volume mounted at a path is writable.
   absl::Status WriteAt(const std::string& path) { return Mkdir(absl::StrCat(path, "\\written")); }
 
-  // Lets the machine fail with this error at `times` calls.
+  // Makes the next `times` calls of this operation fail with this error, or all if `times` is 0.
   void Inject(const std::string& operation, uint32_t error, uint32_t times = 1) {
     Fail(operation, times, error);
   }

@@ -1,7 +1,7 @@
-// Runs every rpc that ends a mount, a link, a mapping or a session, while each call to the machine
-// in turn fails, hangs, is late, or is the last before the process dies, and while another process
-// keeps the folder open. The rpc must still end its object. Waits take no time, because the program
-// has the clock of random_nodes_test.cc.
+// Runs the rpcs of Rows(), which end a mount, a link, a mapping or a session, while each call to
+// the machine in turn fails, hangs, is late, or is the last before the process dies, and while
+// another process keeps the folder open. The rpc must still end its object. Waits take no time,
+// because the program has the clock of random_nodes_test.cc.
 #include <chrono>
 #include <functional>
 #include <set>
@@ -79,8 +79,8 @@ absl::StatusOr<Said> SaidBy(const absl::StatusOr<Response>& response) {
 
 struct Row {
   const char* name;
-  // The mounted folder or link, and the entry that the call deletes with it; both below the
-  // kubelet's directory. An empty `target`: the call removes the mapping.
+  // The mounted folder or link, and the entry that the call deletes with it, both below the
+  // kubelet's directory. If `target` is empty, the call removes the mapping.
   std::string target;
   std::string removed;
   std::function<absl::StatusOr<Said>(Process&, const CallContext&)> call;
@@ -232,7 +232,7 @@ std::string Spoil(const Row& row, const std::function<void(NodeState&)>& spoil,
       break;
     }
     said.push_back(absl::StrCat("error: ", answer.status().message()));
-    // The error of a call that ran out of time in WMI names the operation.
+    // The error of a call that ran out of time in WMI must name the operation.
     EXPECT_TRUE(!is_wmi ||
                 answer.status() != absl::DeadlineExceededError("the call's deadline has passed"));
   }
@@ -266,7 +266,7 @@ bool IsOfTheEntry(absl::string_view operation) {
          operation == "win32.List";
 }
 
-// Returns true for an error that shows an rpc that the disk, entry or portal is absent.
+// Returns true for an error by which an rpc sees that the disk, entry or portal is absent.
 bool SaysNothingIsThere(absl::string_view operation, uint32_t error) {
   return (error == 2 || error == 3) &&
          (operation == "win32.Control" || operation == "win32.Delete" ||
@@ -298,7 +298,7 @@ constexpr uint32_t kWin32Errors[] = {2,   5,   21,  23,   31,   32,   55,   87,
 constexpr uint32_t kWmiErrors[] = {0x80041001, 0x80041003, 0x80041013};
 constexpr uint32_t kReturnValues[] = {1, 2, 3, 4, 5, 6, 40001, 40002, 40003, 41009, 41018};
 
-TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallAlwaysFails) {
+TEST(TeardownTest, TheObjectIsRemovedEvenIfOneWindowsCallAlwaysFails) {
   for (const Row& row : Rows()) {
     const auto fail = [&](const std::string& operation, uint32_t error) {
       if (SaysNothingIsThere(operation, error)) return;
@@ -318,7 +318,7 @@ TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallAlwaysFails) {
   }
 }
 
-TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallHangsOrIsLate) {
+TEST(TeardownTest, TheObjectIsRemovedEvenIfOneWindowsCallHangsOrIsLate) {
   std::vector<std::string> calls = MachineCalls("");
   calls.emplace_back("wmi.*");
   for (const Row& row : Rows()) {
@@ -345,7 +345,7 @@ TEST(TeardownTest, TeardownSucceedsIfOneWindowsCallHangsOrIsLate) {
 
 // Another process, like a virus scanner, has the folder open and its sharing mode forbids deletion.
 // Windows may be slow to name that process; then the error does not name it.
-TEST(TeardownTest, TeardownSucceedsWhileAnotherProcessHasTheFolderOpen) {
+TEST(TeardownTest, AMountOrLinkEndsWhileAnotherProcessHasTheFolderOpen) {
   for (const Row& row : Rows()) {
     for (const int seconds : {0, 2}) {
       SCOPED_TRACE(absl::StrCat(row.name, ", ", seconds, " s"));
@@ -471,7 +471,8 @@ TEST(TeardownTest, ALateRemovalDoesNotUndoTheNextCallsStaging) {
   }
 }
 
-// Windows finishes a format after its caller has given up. It must not erase data of the next call.
+// Windows finishes a format after its caller has given up. The late format must not erase data of
+// the next call.
 TEST(TeardownTest, TheNextCallWaitsForTheEndOfALateFormat) {
   const auto node = NodeIn(Prepared());
   FaultRule late = Rule("wmi.Invoke/MSFT_Volume.Format", 0);

@@ -71,7 +71,7 @@ class HandlerTest : public testing::Test {
     volume_ = volume::NewVolumeService(deps_);
   }
 
-  // Returns `rest` below the working directory.
+  // Returns the path of `rest` below the working directory.
   static std::string Below(const std::string& rest) { return R"(C:\var\lib\kubelet\)" + rest; }
 
   absl::Status Mkdir(const std::string& path) {
@@ -143,7 +143,7 @@ class HandlerTest : public testing::Test {
   std::unique_ptr<machine::simulator::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> host_;
-  // The host's own locks.
+  // The locks of all handlers.
   ResourceLocks locks_;
   Deps deps_;
   std::unique_ptr<disk::Service> disk_;

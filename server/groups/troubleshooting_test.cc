@@ -21,7 +21,7 @@ constexpr char kOpen[] = "iqn.2026-01.example.storage:open";
 
 class Night : public StageTest {
  public:
-  // A second portal of the target `kOpen`.
+  // Adds a second portal of the target `kOpen`, and the service smphost.
   Night()
       : StageTest(absl::StrCat(machine::simulator::DefaultScenarioText(),
                                "iscsi_portal { address: '10.0.0.6' target { iqn: '", kOpen,

@@ -23,7 +23,7 @@ constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
-// The time without a change of the volumes after the read-only flag of their disk was cleared.
+// How long the volumes must stay unchanged after the read-only flag of their disk was cleared.
 // Windows may remove the volumes and bring them back
 // (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) and does not report the end of this.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
@@ -32,8 +32,8 @@ constexpr absl::Duration kSettled = absl::Milliseconds(200);
 constexpr absl::Duration kToLook = absl::Seconds(1);
 constexpr absl::Duration kToRestore = absl::Seconds(2);
 
-// Locks the disk's volumes. Returns an error if one is in use. NOT_FOUND if another disk has the
-// number.
+// Locks the disk's volumes. Returns an error if one is mounted at a folder. NOT_FOUND if another
+// disk has the number.
 absl::Status LockUnused(const groups::Deps& deps, const CallContext& context,
                         const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
@@ -66,14 +66,16 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
                         host.disk().SetOnline(context, number, true, disk));
   // Counts only now, because the layout of an offline disk may be wrong.
   ABSL_ASSIGN_OR_RETURN(const auto promised, host.disk().CountPromisedVolumes(context, number));
-  // If the disk was online before, a volume that is still missing is unlikely to arrive.
+  // If the disk was online and writable before, a volume that is still missing is unlikely to
+  // arrive.
   const bool may_all_arrive = online.changed || online.was_online_read_only;
   const size_t wanted = may_all_arrive ? promised : std::min<size_t>(promised, 1);
   const absl::Duration unchanged_for =
       online.was_online_read_only ? kSettled : absl::ZeroDuration();
   ABSL_ASSIGN_OR_RETURN(online.volumes,
                         AwaitVolumes(host, context, number, wanted, "online", seen, unchanged_for));
-  // Programs may use the volumes of a disk that was online and writable before.
+  // Remounts volumes only then, because programs may use the volumes of a disk that was online and
+  // writable before.
   if (may_all_arrive) {
     ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, online.volumes));
   }
@@ -126,7 +128,8 @@ absl::Status Restore(const groups::Deps& deps, const CallContext& context,
   if (before.is_online && !before.is_read_only) return failed;
   const uint32_t number = before.number;
   std::vector<ResourceLocks::Lock> volumes;
-  // Does not use the call's own picture, because a volume may have arrived or been mounted since.
+  // Does not use the call's own picture of the volumes, because a volume may have arrived or been
+  // mounted since.
   host::NodeVolumes seen;
   absl::Status undone = LockUnused(deps, context.Afterwards(kToLook), before, &seen, &volumes);
   if (absl::IsNotFound(undone)) return failed;

@@ -24,16 +24,18 @@ struct Online : host::StateChange {
 };
 
 // Brings a disk online, makes it writable and waits for the volumes of its partitions. `disk` is
-// the caller's picture of the disk under its lock, or null; `seen` that of the node's volumes.
+// the caller's picture of the disk under its lock, or null. `seen` is the caller's picture of the
+// node's volumes, or null.
 absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context, uint32_t number,
                                    const host::DiskDescription* disk = nullptr,
                                    host::NodeVolumes* seen = nullptr);
 
 // Waits until at least `wanted` volumes of a disk are listed and the list has not changed for
 // `unchanged_for`, because drivers use the first volume of the list and do not check that it
-// exists. After ten seconds one volume suffices. Returns the volumes, without their mounts, or
-// DEADLINE_EXCEEDED after a minute. `state` names the disk's state in the error. Each poll lists
-// the node's volumes, but queries only new ones for their places: see VolumesOn().
+// exists. If volumes are missing after half a second, brings the disk's partitions online, because
+// automount may be disabled. After ten seconds one volume suffices. Returns the volumes, without
+// their mounts, or DEADLINE_EXCEEDED after a minute. `state` names the disk's state in the error.
+// Lists the volumes as VolumesOn() does.
 absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
     host::Host& host, const CallContext& context, uint32_t number, size_t wanted,
     absl::string_view state, host::NodeVolumes* seen = nullptr,
@@ -47,7 +49,7 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
 // it is or may be in use, or if Windows refuses. Then the error and the log name the state that
 // stays.
 //
-// REQUIRES: the caller holds the disk's lock and no lock of a volume. It has not written to the
+// REQUIRES: the caller holds the disk's lock and no lock of a volume, and has not written to the
 // disk.
 absl::Status Restore(const groups::Deps& deps, const CallContext& context,
                      const host::DiskDescription& before, const absl::Status& failed);

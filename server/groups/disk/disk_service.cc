@@ -74,7 +74,7 @@ class DiskService final : public Service {
     }
     size_t wanted = 1;
     if (has_partition()) {
-      // A partition of another system never gets a volume.
+      // Does not wait for volumes of another system's partitions, because they never arrive.
       ABSL_ASSIGN_OR_RETURN(const auto promised, host().CountPromisedVolumes(context, number));
       wanted = std::min<size_t>(promised, 1);
     } else {
@@ -155,9 +155,9 @@ class DiskService final : public Service {
   }
 
  private:
-  // Returns FAILED_PRECONDITION unless Windows keeps the disk offline because it is new to the node
-  // or a copy of another disk. A second path to a disk, for example, must stay offline, because two
-  // file systems would write to the disk.
+  // Returns FAILED_PRECONDITION if Windows keeps the disk offline, unless the reason is that the
+  // disk is new to the node or a copy of another disk. A second path to a disk, for example, must
+  // stay offline, because two file systems would write to the disk.
   static absl::Status CheckMayComeOnline(const host::DiskDescription& disk) {
     const std::string& reason = disk.offline_reason;
     if (disk.is_online || reason.empty() || reason == "Policy" || reason == "Collision") {

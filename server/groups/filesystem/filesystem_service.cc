@@ -72,8 +72,9 @@ class FilesystemService final : public Service {
  private:
   host::FilesystemHost& host() { return deps_.host->filesystem(); }
 
-  // Like ConfinedPath::Parse(). Also returns PERMISSION_DENIED for a path outside of its context's
-  // directory. Links may lead from one context's directory to the other's, as LinkPath makes them.
+  // Parses a path like ConfinedPath::Parse(). Also returns PERMISSION_DENIED for a path outside of
+  // its context's directory. Links may lead from one context's directory to the other's, because
+  // LinkPath makes such links.
   absl::StatusOr<ConfinedPath> Confine(absl::string_view field, absl::string_view text, Place place,
                                        PathContext whose) {
     ABSL_ASSIGN_OR_RETURN(ConfinedPath path, ConfinedPath::Parse(deps_.roots, field, text, place));

@@ -84,7 +84,7 @@ class IscsiService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
     ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps_.locks, context, request.iqn));
-    // IsConnected() fails for an unknown target, so that is an error. A disconnected target is not.
+    // Fails for an unknown target, as IsConnected() does, but not for a disconnected one.
     ABSL_ASSIGN_OR_RETURN(const auto connected, host().IsConnected(context, portal, request.iqn));
     if (connected) {
       if (absl::Status s = host().Disconnect(context, portal, request.iqn);

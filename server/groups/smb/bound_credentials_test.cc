@@ -68,7 +68,7 @@ TEST_F(BoundCredentialsTest, AfterAMappingIsRemovedTheServerChecksTheCredentials
   EXPECT_TRUE(absl::IsPermissionDenied(Map("correct horse")));
 }
 
-// Another process has made the mapping again, so the remembered password is not its password.
+// Another process has made the mapping again, with credentials that this process does not know.
 TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessRemadeIsMadeAgain) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
@@ -78,7 +78,8 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessRemadeIsMadeAgain) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
-// The service forgets a removed mapping's password, so the server judges the next call's.
+// The service forgets a removed mapping's password, so the server checks the password of the next
+// call.
 TEST_F(BoundCredentialsTest, CredentialsOfARemovedMappingAreForgotten) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());

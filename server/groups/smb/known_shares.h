@@ -31,7 +31,7 @@ struct ShareLinks {
 
 // The result of a call that should remove a mapping.
 enum class RemovalOutcome { kRemoved, kKept };
-// The number of links to the share when the call ended.
+// The number of links to the share that the call found, without a link that it removes itself.
 enum class LinkCount { kNone, kOne, kSeveral, kUnknown };
 
 inline constexpr std::array kRemovalOutcomes = {"removed", "kept"};
@@ -60,10 +60,10 @@ class KnownShares {
   // credentials, and nullopt if this is unknown.
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
 
-  // Records that the server denied `user` the path through a mapping just made for `user`. Then a
-  // denial does not show that the mapping is broken, because a new mapping would not help. The
+  // Records that the server denied `user` the path through a mapping just made for `user`. A later
+  // denial then does not show that the mapping is broken, because a new mapping would not help. The
   // user's name identifies the credentials, because the server has accepted the password. Replaces
-  // an earlier record of the share. In memory only.
+  // an earlier record of the share. The record is lost when the process ends.
   void NoteDenied(const UncPath& path, const std::string& user);
   // Returns true if NoteDenied() recorded this path and user; if `user` is null, any path and user
   // of the share.
@@ -76,7 +76,8 @@ class KnownShares {
   // Returns the last failed attempt on each share, by share.
   std::map<std::string, ShareFailures::Entry> failures() const;
 
-  // Counts the removal of a mapping. Logs it if links to the share exist or may exist.
+  // Counts a call that should remove a mapping. Logs its outcome if links to the share exist or may
+  // exist.
   void RecordRemoval(const std::string& share, RemovalOutcome outcome, const ShareLinks& links);
   using Counts = std::array<std::array<uint64_t, kLinkCounts.size()>, kRemovalOutcomes.size()>;
   Counts counts() const;
@@ -86,7 +87,7 @@ class KnownShares {
     std::string path;  // CanonicalUnc()
     std::string user;
   };
-  // The maximum of shares with a denial. Reached only if other programs remove mappings.
+  // The maximum number of shares with a denial. Reached only if other programs remove mappings.
   static constexpr size_t kMostDenials = 1024;
 
   const LineFunction log_;

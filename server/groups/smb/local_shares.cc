@@ -17,12 +17,12 @@ using machine::Bytes;
 
 constexpr absl::string_view kIpv6Suffix = ".ipv6-literal.net";
 
-// Returns the bytes of four decimal numbers; empty for other texts.
+// Returns the bytes of an IPv4 address of four decimal numbers; empty for other texts.
 Bytes ParseIpv4(absl::string_view text) {
   Bytes address;
   for (const absl::string_view part : absl::StrSplit(text, '.')) {
     uint32_t number;
-    // Windows parses a number that begins with 0 as octal.
+    // Rejects a number with a leading 0, because Windows parses it as octal.
     if (!absl::SimpleAtoi(part, &number) || number > 255 || absl::StrCat(number) != part) return {};
     address.push_back(static_cast<uint8_t>(number));
   }
@@ -40,9 +40,9 @@ bool AppendGroups(absl::string_view text, Bytes* address) {
   return true;
 }
 
-// Returns the bytes of an IPv6 address; empty for other texts. Returns only the last 4 bytes if
-// they contain an IPv4 address, or are those of `::` or `::1`. The text has `-` in place of `:`,
-// and `s` before its zone.
+// Returns the bytes of an IPv6 address; empty for other texts. Returns only the last 4 bytes of
+// `::`, of `::1`, and of an IPv4 address in IPv6 form. The text has `-` in place of `:`, and `s`
+// before its zone.
 Bytes ParseIpv6(absl::string_view text) {
   text = text.substr(0, text.find_first_of("sS%"));
   Bytes address, rest;
@@ -81,7 +81,8 @@ bool IsAdministrativeShare(absl::string_view share) {
 
 bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node) {
   const bool is_ascii = absl::c_all_of(host, absl::ascii_isascii);
-  // learn.microsoft.com/windows/win32/api/ws2tcpip/nf-ws2tcpip-getaddrinfoexw (`..localmachine`)
+  // `..localmachine` is this node:
+  // learn.microsoft.com/windows/win32/api/ws2tcpip/nf-ws2tcpip-getaddrinfoexw
   if (!is_ascii || host.front() == '.') return true;
   const bool is_ipv6 = absl::EndsWithIgnoreCase(host, kIpv6Suffix);
   if (is_ipv6 || IsIpv4(host)) {
@@ -99,7 +100,7 @@ bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node) {
                           [&](absl::string_view name) { return EqualNames(name, host); });
   };
   if (is_own()) return true;
-  // Multicast DNS also resolves the node's name in its own domain.
+  // Multicast DNS also resolves the node's name with the suffix `.local`.
   if (!absl::EndsWithIgnoreCase(host, ".local")) return false;
   host.remove_suffix(6);
   return is_own();

@@ -6,14 +6,15 @@
 
 namespace csi_proxy::smb {
 
-// Returns true for a share that Windows makes for administrators: `C$`, `ADMIN$`, `FAX$` and
-// `PRINT$` (learn.microsoft.com/troubleshoot/windows-server/networking/
+// Returns true for the shares that Windows makes for administrators: those of drives, such as `C$`,
+// and `ADMIN$`, `FAX$` and `PRINT$` (learn.microsoft.com/troubleshoot/windows-server/networking/
 // problems-administrative-shares-missing). Other names that end with `$` are only hidden.
 bool IsAdministrativeShare(absl::string_view share);
 
 // Returns true if Windows may treat the host as this node without a look-up in DNS: if the host is
-// a name or an address of the node, in any notation, or has characters beyond ASCII, because
-// Windows may convert them to ASCII. REQUIRES: `host` is a UncPath::host().
+// a name or an address of the node or of the loopback interface, an address in a notation that is
+// not parsed here, or a name with characters beyond ASCII, because Windows may convert these to
+// ASCII. REQUIRES: `host` is a UncPath::host().
 bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node);
 
 }  // namespace csi_proxy::smb

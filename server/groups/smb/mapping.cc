@@ -19,14 +19,15 @@
 namespace csi_proxy::smb {
 namespace {
 
-// `domain\user` or `user@domain`, at most 256 characters each, and a password of at most 256 UTF-16
-// units: learn.microsoft.com/windows/win32/api/lmcons (UNLEN, DNLEN, PWLEN).
+// The limits, in bytes, of a user name, `domain\user` or `user@domain`, and of a password. Windows
+// limits user and password to 256 UTF-16 units each: learn.microsoft.com/windows/win32/api/lmcons
+// (UNLEN, PWLEN).
 constexpr size_t kMaxUsername = 512;
 constexpr size_t kMaxPassword = 1024;
 
 // The length of the longest IPv6 address with its brackets.
 constexpr size_t kLongestIpv6 = 41;
-// The maximum of a share's folders that a test of its mapping opens.
+// The maximum number of a share's folders that IsWorking() opens.
 constexpr size_t kMostFolders = 8;
 
 // Returns true unless the mapping of a path's share is broken. Sets `access` to the server's answer
@@ -41,8 +42,8 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   };
   ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
   if (is_usable(access->kind)) return true;
-  // An error of the whole share is final: a second request to a server that does not answer would
-  // take long.
+  // Does not try the root after an error of the whole share, because a second request to a server
+  // that does not answer would take long.
   const uint32_t error = Win32CodeOf(access->error).value_or(0);
   const bool is_of_share = FindRefusal(Refuser::kMapping, error) != nullptr;
   if (access->kind == Kind::kNotReached && is_of_share) return false;
@@ -73,9 +74,9 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
   return false;
 }
 
-// Removes the mapping of a share. Then forgets its credentials, also if the call ends first:
+// Removes the mapping of a share. Then calls KnownShares::Forget(), also if the call ends first:
 // Windows may still remove the mapping later, and another program may then map the share with a new
-// password. Keeps the credentials if Windows refuses, because other calls may use the mapping.
+// password. Forgets nothing if Windows refuses, because other calls may use the mapping.
 absl::Status Remove(const groups::Deps& deps, const CallContext& context, const std::string& share,
                     const host::SmbMapping& mapping) {
   absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);
@@ -92,7 +93,8 @@ bool RefusesUser(const host::SmbAccess& access) {
   return refusal != nullptr && refusal->code == absl::StatusCode::kFailedPrecondition;
 }
 
-// Removes the broken mappings of a server's other shares. Returns true if one was removed.
+// Removes the broken mappings of a server's other shares. Skips mappings of folders, mappings with
+// a drive letter, and mappings whose lock is not free. Returns true if a mapping was removed.
 absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallContext& context,
                                         const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
@@ -139,7 +141,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
     if (absl::StrContains(host, '@')) {
       return refuse("the host contains \"@\", with which Windows would use WebDAV");
     }
-    // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC)
+    // The host of a UNC path: learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC)
     const bool is_address =
         host.find_first_not_of("0123456789abcdefABCDEF:[]") == absl::string_view::npos &&
         host.size() <= kLongestIpv6 && std::count(host.begin(), host.end(), ':') > 1;
@@ -159,7 +161,8 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
 
 absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text) {
   ABSL_ASSIGN_OR_RETURN(UncPath remote, ParseRemotePath(text));
-  // Without credentials Windows may sign in as the service, which may read every file there.
+  // Without credentials Windows may sign in as the service, which may read every file of such a
+  // share.
   if (IsAdministrativeShare(remote.share())) {
     return absl::PermissionDeniedError(
         absl::StrCat("remote_path: ", remote.share(),

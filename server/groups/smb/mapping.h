@@ -1,4 +1,5 @@
-// Steps of the groups smb and storage on shares. REQUIRES: the caller holds the share's lock.
+// Steps of the groups smb and storage on shares. REQUIRES for FindMapping(), Map() and Unmap(): the
+// caller holds the share's lock.
 #pragma once
 
 #include <functional>
@@ -19,15 +20,18 @@ namespace csi_proxy::smb {
 inline constexpr absl::Duration kToUndo = absl::Seconds(2);
 
 // Parses the path of a share in a request. Returns INVALID_ARGUMENT if it is malformed, or if
-// Windows requires another spelling of the host; then the message contains that spelling.
+// Windows would not parse the host as a name or an IPv4 address. For an IPv6 address the message
+// contains the spelling that Windows requires.
 absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 
-// Parses the path of a share to map. Returns PERMISSION_DENIED for an administrative share, and for
-// a share of this node unless Deps::allow_local_shares.
+// Parses the path of a share to map like ParseRemotePath(). Returns PERMISSION_DENIED for an
+// administrative share and, unless Deps::allow_local_shares, for a share of a host that
+// MayBeThisNode().
 absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text);
 
-// Returns INVALID_ARGUMENT, naming the field, for an impossible user name or password. Both may be
-// empty, for a share with anonymous access.
+// Returns INVALID_ARGUMENT, naming the field, for a text that is too long or has control
+// characters, and for a password without a user name. Both may be empty, for a share with anonymous
+// access.
 absl::Status CheckCredentials(const std::string& username, const std::string& password);
 
 enum class LookupResult {
@@ -45,9 +49,10 @@ enum class LookupResult {
 // If mappings are bound to credentials: returns PERMISSION_DENIED if this process made the mapping
 // with other credentials, and removes the mapping if another process made it.
 //
-// A mapping counts as working, although the server denies access to the path, if a link to a folder
-// of its share works, if not all such folders were tried, or if KnownShares::WasDenied(). Sets
-// `access` to the server's answer for the path if the mapping is usable.
+// The server may deny access to the path. Then the mapping still counts as working if the share's
+// root or a folder that a link points to is accessible, if not all such folders were tried, or if
+// KnownShares::WasDenied(). Sets `access` to the server's answer for the path if the mapping is
+// usable.
 absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
                                          const UncPath& remote,
                                          const host::SmbCredentials& credentials,
@@ -59,8 +64,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
 absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access);
 
-// Removes the mapping of a share. Keeps a mapping with a drive letter, because an administrator
-// made it, unless it is the only one. Returns false if the share is not mapped.
+// Removes the mapping of a share. If the share has several, keeps those with a drive letter,
+// because an administrator made them. Returns false if the share is not mapped.
 absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
                            const std::string& share);
 
@@ -68,9 +73,8 @@ absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
 // because links of earlier versions lack it.
 bool IsTarget(const std::string& target, const UncPath& remote);
 
-// Returns the links below the working directories that point directly to a target that `is_meant`
-// accepts. Omits a link to another such link, because it dangles once that link is removed. Does
-// not access any server.
+// Returns the links below the working directories whose own target `is_meant` accepts. Omits a link
+// to another such link, because it dangles once that link is removed. Does not access any server.
 absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant);
 

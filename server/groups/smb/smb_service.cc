@@ -38,7 +38,8 @@ class SmbService final : public Service {
 
   absl::StatusOr<RemoveSmbGlobalMappingResponse> RemoveSmbGlobalMapping(
       const CallContext& context, const RemoveSmbGlobalMappingRequest& request) override {
-    // The Go release accepts any number of backslashes before the host; NetApp Trident sends one.
+    // Adds a missing backslash, because NetApp Trident sends one, and the Go release accepts any
+    // number of backslashes before the host.
     const std::string& path = request.remote_path;
     const bool one = path.size() > 1 && path[0] == '\\' && path[1] != '\\' && path[1] != '/';
     ABSL_ASSIGN_OR_RETURN(const auto remote,
@@ -83,7 +84,8 @@ class SmbService final : public Service {
     return linked;
   }
 
-  // Logs the links to a removed mapping. Ignores failure: the answer does not need them.
+  // Records the removal of a mapping, with the links to the share. A failed search counts as
+  // unknown links, because the answer does not need them.
   void LogLinks(const CallContext& context, const std::string& share) {
     const auto links = FindLinks(deps_, context.WithTimeout(kLookForLinks),
                                  [&](const UncPath& target) { return target.Share() == share; });

@@ -20,11 +20,12 @@
 
 namespace csi_proxy::storage {
 
-// The maximum of new attempts of a call after another program has changed its target.
+// The maximum number of attempts of a call if other programs keep changing its target.
 inline constexpr int kAttempts = 8;
-// A listing that waits for each disk or volume leaves one such part of its time for the answer.
+// A listing that waits for each disk or volume leaves 1/kTimeToAnswer of its time, but at most a
+// second, for the answer.
 inline constexpr int kTimeToAnswer = 4;
-// The pauses between two searches for a disk that has not appeared yet.
+// The first and the longest pause between two searches for a disk that has not appeared yet.
 inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
 
@@ -65,7 +66,8 @@ class StorageService final : public Service {
   absl::StatusOr<ListVolumeHealthResponse> ListVolumeHealth(
       const CallContext& context, const ListVolumeHealthRequest& request) override;
 
-  // Lists mounts and links, and measures the space at a path: mounts.cc. Takes only LockListing().
+  // List mounts and links, and measure the space at a path: mounts.cc. Take no lock but
+  // LockListing().
   absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
                                                     const GetPathStatsRequest& request) override;
   absl::StatusOr<ListMountsResponse> ListMounts(const CallContext& context,
@@ -73,7 +75,8 @@ class StorageService final : public Service {
   absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(
       const CallContext& context, const ListSmbMappingsRequest& request) override;
 
-  // Removes a mount or link that does not work: mounts.cc. Takes the lock of the path.
+  // Removes a mount or link that does not work: mounts.cc. Takes LockListing(), then the locks of
+  // the share, if the link leads to one, and of the path.
   absl::StatusOr<RemoveMountResponse> RemoveMount(const CallContext& context,
                                                   const RemoveMountRequest& request) override;
 
@@ -108,15 +111,15 @@ struct StagingFields {
 };
 absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
                                           const StageVolumeRequest& request);
-// Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size; Windows would
-// refuse it only after the disk was initialised. 0 is any size.
+// Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size, because
+// Windows would refuse the size only after the disk was initialised. Accepts 0.
 absl::Status CheckAllocationUnit(const host::DiskDescription& disk, uint32_t allocation_unit_bytes);
-// Stages a disk that was found already, like StageVolume(). REQUIRES: `request.disk` is empty.
-// `clock` measures the first step.
+// Does the work of StageVolume() for a disk that was found already. `clock` has run since the first
+// step began. REQUIRES: `request.disk` is empty.
 absl::StatusOr<StageVolumeResponse> StageFoundDisk(
     const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
     const StagingFields& fields, const host::DiskDescription& disk, StepClock clock);
-// Unstages a volume like the call. `clock` measures the first step.
+// Does the work of UnstageVolume(). `clock` has run since the first step began.
 absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
                                                     const CallContext& context,
                                                     const ConfinedPath& target, bool keep_online,
@@ -130,13 +133,14 @@ bool IsDecimal(absl::string_view text);
 // Returns INVALID_ARGUMENT, naming the field, unless the selector names one disk in one way.
 absl::Status CheckSelector(const DiskSelector& selector);
 
-// Returns the disk of a selector. If no disk fits, rescans, sets `rescanned` and retries for some
+// Returns the disk of a selector. If no disk fits, rescans, sets `rescanned` and retries for five
 // seconds, because a cloud may have just attached one. Returns NOT_FOUND if none fits,
-// FAILED_PRECONDITION with their numbers if several do. REQUIRES: CheckSelector() accepts it.
+// FAILED_PRECONDITION with their numbers if several do. REQUIRES: CheckSelector() accepts the
+// selector.
 //
-// A LUN without adapter and bus never selects a disk of Windows, or another one on the adapter of
-// Windows' own disk: clouds put the temporary disk there, and the next adapter may have the same
-// LUN.
+// A LUN without adapter and bus never selects a disk that Windows or the node uses (windows_use.h).
+// Nor does it select another disk on the adapter of Windows' own disk, if that disk has a LUN:
+// clouds put the temporary disk there, and the next adapter may have the same LUN.
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned);
 

@@ -156,7 +156,8 @@ void EraseIf(Messages* messages, Condition condition) {
   messages->erase(std::remove_if(messages->begin(), messages->end(), condition), messages->end());
 }
 
-// Returns the node's state without these disks and the entries below the kubelet's directory.
+// Returns the node's state without the disks that `is_left_out` accepts, without iSCSI portals, and
+// without the entries below the kubelet's directory.
 inline std::string AllBut(Machine& node, const std::function<bool(uint32_t)>& is_left_out) {
   auto state = machine::simulator::StateToProto(node.Snapshot());
   state.clear_iscsi_portal();

@@ -37,7 +37,7 @@ void Change(Machine& node, const std::function<void(machine::simulator::Disk&)>&
   node.core()->Change([&](NodeState& state) { change(state.disks[1]); });
 }
 
-// Stages disk 1, then unstages it at another directory.
+// Stages disk 1 at kOther and unstages it.
 void Use(Machine& node) {
   EXPECT_TRUE(Process(&node).Stage(kWanted, kOther).ok());
   EXPECT_TRUE(Process(&node).Unstage(kOther).ok());
@@ -123,9 +123,9 @@ TEST_P(StageCrashTest, ACallKilledAtAnyStepAndRepeatedReachesTheSameState) {
 }
 INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()), Name);
 
-// Two disks may exchange their numbers until the flush has ended, as when a session is lost and
-// comes back. Later only their device paths tell them apart, which on the simulated machine follow
-// from the numbers.
+// Two disks exchange their numbers before one call, up to the call after the flush, as when a
+// session is lost and comes back. Later exchanges are not tested: then only the device paths
+// distinguish the disks, and the simulated machine derives these paths from the numbers.
 TEST(ExchangedNumbersTest, UnstageVolumeTakesNoOtherDiskOffline) {
   const NodeState state =
       StateAt({"Both", [](Machine& node) {

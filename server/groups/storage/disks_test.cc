@@ -1,4 +1,4 @@
-// ListDisks, SetDiskReadOnly, FormatVolume and GetVolumeHealth on the strict machine.
+// Tests ListDisks, SetDiskReadOnly, FormatVolume, GetVolumeHealth and ListVolumeHealth.
 #include <functional>
 #include <map>
 #include <string>
@@ -145,7 +145,7 @@ TEST_F(StorageDisksTest, AnUnresponsiveDiskFailsOnlyTheHealthOfItsOwnVolumes) {
   const std::vector<std::string> many(9, VolumeOf(20));
   EXPECT_TRUE(storage_->ListVolumeHealth(soon, {.volume_ids = many}).ok());
   EXPECT_TRUE(soon.Check().ok()) << "no time is left for the answer";
-  // Without WMI, the answer still contains the bit of the file system.
+  // Without WMI, the answer still contains the dirty bit of the file system.
   node_->ClearFaults();
   Delay("wmi.*", absl::Minutes(1));
   const auto without = list();

@@ -1,4 +1,4 @@
-// The iSCSI portals that this process could not connect a target by.
+// Remembers the iSCSI portals by which this process could not connect a target.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace csi_proxy::storage {
 
 // A repeated StageTarget first tries the portals that have not failed before. Records each tenant's
 // failures separately, because a wrong secret or a short deadline of the call may be the cause.
-// Keeps only names, at most 1,024 portals for all tenants. Cancelled calls count like calls with a
-// passed deadline. Thread-safe.
+// Keeps only the names of targets and portals, at most 1,024 portals for all tenants. A cancelled
+// call counts like a call whose deadline has passed. Thread-safe.
 class FailedPortals {
  public:
   // Returns the indexes of `portals` in the order in which to try them: first the portals without a
@@ -27,7 +27,7 @@ class FailedPortals {
     const std::vector<Memory::Entry> failed = failed_.Select(IsOf(context, iqn));
     std::vector<size_t> order(portals.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    // The age of a failure; 0 without one.
+    // The rank of a portal: 0 without a failure, else counted from 1 for the oldest failure.
     const auto age = [&](size_t i) {
       const auto at = std::ranges::find_if(
           failed, [&](const Memory::Entry& one) { return one.key.second == portals[i]; });

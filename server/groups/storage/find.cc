@@ -20,8 +20,7 @@ namespace {
 
 constexpr size_t kMaxName = 1024;
 
-// The wait for a disk that a rescan has not found immediately. azuredisk waits for minutes, and
-// repeats its call.
+// How long to wait for a disk after a rescan. azuredisk waits for minutes by repeated calls.
 constexpr absl::Duration kDiskArrival = absl::Seconds(5);
 
 struct Field {
@@ -57,9 +56,9 @@ bool Fits(const std::string& wanted, const std::string& found) {
   return absl::SimpleAtoi(wanted, &a) && absl::SimpleAtoi(found, &b) && a == b;
 }
 
-// Returns true if a serial number is the wanted one. Also accepts EC2's of an NVMe volume,
-// `vol0a1b2c3d4e5f60789_00000001.`: the volume's id, the number of the namespace, and a dot
-// (github.com/kubernetes-csi/csi-proxy pull request 116).
+// Returns true if a serial number is the wanted one. The id of an EC2 volume also fits that
+// volume's serial number as an NVMe disk, such as `vol0a1b2c3d4e5f60789_00000001.`: the id, the
+// number of the namespace, and a dot (github.com/kubernetes-csi/csi-proxy pull request 116).
 bool FitsSerial(absl::string_view wanted, absl::string_view found) {
   if (!absl::ConsumePrefix(&found, wanted)) return false;
   return found.empty() || (found.size() == 10 && absl::ConsumePrefix(&found, "_") &&
@@ -78,13 +77,14 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
          Fits(wanted.bus, disk.bus) && Fits(wanted.target, disk.target);
 }
 
-// Returns OK if the request means this disk with the requested LUN, or the reason against it.
+// Returns OK if a LUN without an adapter may select the disk. Returns FAILED_PRECONDITION with the
+// reason if not.
 absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
                         const host::DiskDescription& disk, host::NodeVolumes* seen) {
   for (const host::DiskDescription& other : disks) {
-    // On the adapter of Windows' disk, a LUN alone does not identify a cloud disk. On Azure with
-    // NVMe that disk has no LUN, and all disks have its adapter.
+    // On the adapter of Windows' disk, a LUN alone does not identify a cloud disk. A disk of
+    // Windows without a LUN does not count: on Azure with NVMe all disks have its adapter.
     if (&other == &disk || !other.has_windows() || other.lun_id.empty()) continue;
     if (other.adapter != disk.adapter) continue;
     return absl::FailedPreconditionError(absl::StrCat("disk ", disk.number, " is on adapter ",
@@ -110,7 +110,8 @@ std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::str
                       "\": if the disk's bus cuts serial numbers, request the prefix");
 }
 
-// Returns the candidates for the selector. Queries them only for the selector's fields.
+// Returns the disks that the selector may name. Queries the disks themselves only for the
+// selector's fields.
 absl::StatusOr<std::vector<host::DiskDescription>> ListCandidates(host::DiskHost& host,
                                                                   const CallContext& context,
                                                                   const DiskSelector& selector) {
@@ -125,7 +126,7 @@ absl::StatusOr<std::vector<host::DiskDescription>> ListCandidates(host::DiskHost
                                                             : host::AskDisks::kNothing);
 }
 
-// Returns the matching disk. NOT_FOUND if there is none now.
+// Returns the disk that matches now. NOT_FOUND if none does, FAILED_PRECONDITION if several do.
 absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallContext& context,
                                            const DiskSelector& selector, host::NodeVolumes* seen) {
   ABSL_ASSIGN_OR_RETURN(const auto disks, ListCandidates(deps.host->disk(), context, selector));

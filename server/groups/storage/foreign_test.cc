@@ -55,8 +55,9 @@ TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsStaged) {
   EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
 }
 
-// A disk with any nonzero byte is refused. The error only names the kind of data.
-TEST_F(ForeignTest, ADiskWithAnyNonzeroByteIsNotInitialized) {
+// A disk with a nonzero byte at a place that the service reads is refused. The error only names the
+// kind of data.
+TEST_F(ForeignTest, ADiskWithANonzeroByteIsNotInitialized) {
   const uint64_t size = DiskNow(1).size_bytes;
   const std::string id = "disk 1 (page 83 60022480a1b2c3d4e5f60718293a4b5c) holds ";
   constexpr char kUnknown[] = "data that Windows does not recognise";

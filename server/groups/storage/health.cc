@@ -1,4 +1,5 @@
-// GetVolumeHealth and ListVolumeHealth. The latter queries WMI once for all volumes.
+// GetVolumeHealth and ListVolumeHealth. ListVolumeHealth makes one WMI query for all volumes and
+// one for all disks.
 #include <map>
 #include <string>
 #include <utility>
@@ -14,7 +15,8 @@ namespace csi_proxy::storage {
 namespace {
 
 constexpr char kHealthy[] = "Healthy";
-// The wait of the calls for the disk's part of the answer, and of ListVolumeHealth in all for WMI.
+// How long GetVolumeHealth waits for the disk's part of the answer, and ListVolumeHealth for both
+// queries.
 constexpr absl::Duration kDiskPatience = absl::Seconds(1);
 // How long ListVolumeHealth waits for each volume.
 constexpr absl::Duration kVolumePatience = absl::Milliseconds(300);
@@ -59,7 +61,7 @@ void AddSeen(const groups::Deps& deps, const CallContext& context, host::VolumeH
 // The facts about a volume that the machine reports without WMI.
 struct VolumeLook {
   host::VolumeHealth health;
-  // Its faults, in words.
+  // The volume's faults, in words.
   std::vector<std::string> wrong;
 };
 

@@ -27,14 +27,14 @@ struct LunDisks {
   // True if every session shows the LUN.
   bool complete = false;
 };
-// Finds the LUN among the disks of the node.
+// Returns the disks of the LUN that `sessions` show, from `all`, the disks of the node.
 LunDisks FindLun(const std::string& lun, const std::vector<host::IscsiSession>& sessions,
                  const std::vector<host::DiskDescription>& all);
 
-// Returns the disk to use of the LUN's `disks`. Without MPIO each session shows the LUN as a
-// separate disk, and all but one must stay offline: writes through two of them would destroy the
-// data. FAILED_PRECONDITION if the choice is not clear. `others` is the number of the target's
-// sessions that the request cannot use.
+// Chooses one of the LUN's `disks`. Without MPIO each session shows the LUN as a separate disk, and
+// all but one must stay offline: writes through two of them would destroy the data. Returns
+// FAILED_PRECONDITION if the choice is not clear. `others` is the number of the target's sessions
+// that the request cannot use.
 absl::StatusOr<host::DiskDescription> ChooseDisk(const StageTargetRequest& request,
                                                  const std::vector<host::DiskDescription>& disks,
                                                  size_t others);

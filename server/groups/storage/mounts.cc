@@ -35,8 +35,8 @@ std::string ShareOf(const host::SmbMapping& mapping) {
   return path.ok() ? path->Share() : mapping.remote_path;
 }
 
-// The time limit of ListMounts' query for the mappings. Without an answer it reports links to
-// shares as UNDETERMINED.
+// The time limit of ListMounts' query for the mappings. Without an answer ListMounts reports links
+// to shares as UNDETERMINED.
 constexpr absl::Duration kMappingsPatience = absl::Seconds(1);
 
 // Maps a UncPath::Share() to whether its mapping works; nullopt if the mappings are unknown.
@@ -129,7 +129,7 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
   const auto refuse = [&](absl::string_view why) {
     return absl::FailedPreconditionError(absl::StrCat("path: ", text, why));
   };
-  // Returns the share that the entry points to, or "". Refuses an entry that works.
+  // Returns the share that the entry points to, or "". Refuses an entry that works or may work.
   const auto judge = [&](const host::LinkList& found) -> absl::StatusOr<std::string> {
     for (const host::FoundLink& link : found.links) {
       if (link.path != text) continue;

@@ -1,4 +1,5 @@
-// GetPathStats, ListMounts and ListSmbMappings on a node after calls of the kubelet and drivers.
+// Tests GetPathStats, ListMounts, RemoveMount and ListSmbMappings on a node with mounts and links
+// of the kubelet and of drivers.
 #include <map>
 #include <string>
 #include <tuple>
@@ -65,7 +66,7 @@ class MountsTest : public groups::HandlerTest {
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.ok() ? *answer : ListMountsResponse();
   }
-  // The keys are the paths below the working directory.
+  // Returns the states of ListMounts(), by path below the working directory.
   std::map<std::string, MountState> States() {
     std::map<std::string, MountState> states;
     for (const Mount& mount : ListMounts().mounts) {
@@ -276,7 +277,8 @@ TEST_F(MountsTest, MappingsAreListedWithTheLinksToThem) {
                           SmbMapping{R"(\\srv\idle)", "Disconnected", {}}));
 }
 
-// learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping: -LocalPath.
+// A mapping may have a drive letter: -LocalPath of
+// learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping.
 TEST_F(MountsTest, AMappingsDriveLetterIsListedAmongItsLinks) {
   node_->core()->Change(
       [](machine::simulator::NodeState& state) { state.smb_mappings[1].local_path = "G:"; });
@@ -317,7 +319,7 @@ TEST_F(MountsTest, ListSmbMappingsReadsNoDirectoryIfThereAreNoMappings) {
   EXPECT_EQ(node_->CountCalls().win32_calls, before);
 }
 
-// A pod may make a link to another tenant's pod. The caller must not learn its paths.
+// A pod may make a link to another tenant's pod. The caller must not learn that pod's paths.
 TEST_F(MountsTest, AnErrorNamesNoPathBehindALink) {
   const std::string victim = R"(pods\victim\)";
   ASSERT_TRUE(Mkdir(Below(victim + "held")).ok());

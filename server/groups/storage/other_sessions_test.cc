@@ -123,7 +123,7 @@ TEST_P(OtherSessionsTest, ATenantsHungCallsDoNotDelayAnotherTenantsCalls) {
   const struct {
     const char* waits_at;
     const char* lun;
-    // The victim stages its volume while the attacker's call waits, not earlier.
+    // True if the victim stages its volume while the attacker's call waits, not earlier.
     bool is_late = false;
     const char* portal = "10.6.6.6";
   } rows[] = {{"wmi.Invoke/MSFT_iSCSITargetPortal.New", "0"},
@@ -174,7 +174,7 @@ TEST_P(OtherSessionsTest, ATenantsHungCallsDoNotDelayAnotherTenantsCalls) {
 
 TEST_P(OtherSessionsTest, UnstageTargetKeepsASessionWhoseDiskIsOnline) {
   ASSERT_TRUE(Stage(Request()).ok());
-  // The disk stays online, as before a driver mounts it.
+  // The disk stays online, as a disk is before a driver mounts its volume.
   ASSERT_TRUE(process_.storage
                   ->UnstageVolume(process_.context, {.target_path = kTarget, .keep_online = true})
                   .ok());

@@ -29,14 +29,16 @@
 #include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::storage {
-// The steady clock. Only AbslInternalSleepFor() advances it, without waiting. The product and the
-// simulated machine both use it, because the linker prefers the three functions below.
+// The steady clock. Sleeps advance it without waiting, and so do reads by the main thread while
+// other threads sleep. The product and the simulated machine both use this clock, because the
+// linker prefers the three functions below.
 std::atomic<int64_t> clock_ns = 0;
 // The wall clock is this far ahead of the steady clock. Sequences change it.
 std::atomic<int64_t> wall_clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
 
 // A sleep on the main thread ends immediately. Sleeps of other threads end while the main thread
-// waits for them: it waits if more than kPause passes between two of its reads of the clock.
+// waits for these threads. The main thread counts as waiting if more than kPause of real time
+// passes between two of its reads of the clock.
 const std::thread::id main_thread = std::this_thread::get_id();
 std::atomic<int> sleepers = 0;
 constexpr auto kPause = std::chrono::milliseconds(6);
@@ -49,8 +51,8 @@ void PassTimeIfMainThreadWaits() {
   last = now;
 }
 
-// If the main thread does not read the clock, because its call has no deadline or it is in a
-// destructor, the time passes in steps of kUnseen.
+// Sleeps until the clock reaches `wake`. If the main thread does not read the clock, because its
+// call has no deadline or it is in a destructor, advances the clock in steps of kUnseen.
 void SleepBesideMainThread(int64_t wake) {
   constexpr auto kLook = std::chrono::microseconds(200);
   constexpr int64_t kUnseen = int64_t{10'000'000'000};
@@ -132,7 +134,7 @@ class Sequence {
     for (auto* const process : {&process_, &other_}) {
       *process = std::make_unique<NodeProcess>(node_.get(), &meanwhile_, &held_, deps);
     }
-    // A flush has a thread of its own.
+    // Counts only this thread's calls, because a flush has a thread of its own.
     process_->life.before_call = [this, own = std::this_thread::get_id()](int) {
       if (std::this_thread::get_id() == own && calls_to_swap_ > 0 && --calls_to_swap_ == 0) {
         HappenMeanwhile([this] { Plant(); });
@@ -320,7 +322,8 @@ class Sequence {
     return status.ok();
   }
 
-  // `stays_online` is true if the answer reports that the disk could not be taken offline again.
+  // Complains about a change of a disk that the call must not make. `stays_online` is true if the
+  // answer reports that the disk could not be taken offline again.
   void JudgeDisks(const Call& call, bool stays_online, NodeState& after) {
     std::vector<uint32_t> changed;
     for (const Disk* was : AllDisks(before_)) {
@@ -372,7 +375,7 @@ class Sequence {
         return Complain(absl::StrCat("the mount at ", folder, " is gone"));
       }
     }
-    // A swap may have renamed the directory that the call has just mounted.
+    // A swap may have renamed the directory at which the call has just mounted a volume.
     if (!status.ok() || (Tenants::IsSwapped(call) && begun_.has_value())) return;
     if (call.api == Api::kStage) {
       const Disk* const disk =
@@ -385,8 +388,8 @@ class Sequence {
     if (call.api == Api::kUnstage && is.contains(call.target)) Complain("it is mounted still");
   }
 
-  // Calls HappenMeanwhile() before the next call takes a lock, after it has taken `locks` other
-  // locks. If `leaves`, the call's deadline then passes. It does not cancel the call instead,
+  // Calls HappenMeanwhile() before the next call takes a lock, after that call has taken `locks`
+  // other locks. If `leaves`, the call's deadline then passes. The call is not cancelled instead,
   // because a wait for cancellation does not use the test's clock.
   void AwaitLock(uint64_t locks, bool leaves) {
     meanwhile_ = [this, locks, leaves] {
@@ -436,7 +439,7 @@ class Sequence {
         if (IsWindows(disk)) return;
         what = absl::StrCat("detach ", disk.number);
         status = node_->DetachDisk(disk.number);
-        // Another disk may get its number soon.
+        // In half of the cases a new disk gets the number.
         if (random_.OneIn(2)) status = Attach(disk, disk.number, &what);
         break;
       case 3: {

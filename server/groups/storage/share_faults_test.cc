@@ -227,7 +227,7 @@ TEST_F(ShareFaultsTest, TheErrorForADfsLinkSaysToNameTheShare) {
 }
 
 // Windows restores a persistent mapping with saved credentials, then refuses other shares.
-TEST_F(ShareFaultsTest, EveryShareOfAServerCanBeMappedAfterAReboot) {
+TEST_F(ShareFaultsTest, AfterARebootOnlyAPersistentMappingBlocksOtherShares) {
   ExpectStaged(Stage("a", kA), "a", {kLinked, kMapped});
   node_->Reboot();
   EXPECT_FALSE(Follows("a"));

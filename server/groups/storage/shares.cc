@@ -1,5 +1,6 @@
-// StageShare and UnstageShare. A link is created before its mapping and removed after it, so every
-// mapping has a link, and a killed call can be repeated without a record of its steps.
+// StageShare and UnstageShare. A link is created before its mapping and, as a rule, removed after
+// it. So a killed call leaves no mapping without a link, and can be repeated without a record of
+// its steps.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -229,7 +230,8 @@ class ShareUnstager {
  private:
   void AddStep(StorageStep step) { clock_.Add(step, &response_); }
 
-  // Returns the share of the mapping that may be removed, or "".
+  // Returns the share of the mapping that may be removed, or "". Returns FAILED_PRECONDITION if the
+  // entry does not lead to the request's share.
   absl::StatusOr<std::string> ShareOf(const TargetEntry& entry) {
     if (!entry.target.has_value()) return remote_.has_value() ? remote_->Share() : "";
     const absl::StatusOr<UncPath> leads_to = UncPath::Parse("target", *entry.target);
@@ -258,14 +260,14 @@ class ShareUnstager {
     if (still != entry) return false;
     ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
     ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
-    // The search found links, but not one at the target's path. One of them may have been the
-    // target's link by another path. That link is removed now, so search again.
+    // The search found other links, but not the link at the target's path. One of them may have
+    // been the target's link by another path. That link is removed now, so search again.
     if (!removed || was_seen) return removed;
     return UnmapOrWarn(TargetEntry{}, share);
   }
 
   // Calls UnmapIfLast() up to three times. After the last failure adds a warning and returns true,
-  // because a volume must be unstaged even if its mapping cannot be removed.
+  // because a target must be unstaged even if its share's mapping cannot be removed.
   absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& entry, const std::string& share) {
     const CallContext step = host::TeardownStep(context_);
     const auto done = groups::TryThrice(
@@ -302,7 +304,7 @@ class ShareUnstager {
                                       return FoldName(path) == own;
                                     }) > 0;
     const bool is_aliased = entry.target.has_value() && !was_seen && !links->paths.empty();
-    // The drive letter of a mapping uses the mapping.
+    // A mapping with a drive letter is kept, like a mapping with another link.
     if (!mapping->local_path.empty()) links->paths.push_back(mapping->local_path);
     response_.incomplete = links->incomplete;
     response_.other_links.assign(links->paths.begin(),

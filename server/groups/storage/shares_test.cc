@@ -407,7 +407,8 @@ TEST_F(ShareStagingTest, UnstageShareAcceptsTheShareOnlyIfTheLinkLeadsToIt) {
   EXPECT_THAT(Mapped(), IsEmpty());
 }
 
-// learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping: -LocalPath.
+// A mapping may have a drive letter: -LocalPath of
+// learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping.
 TEST_F(ShareStagingTest, ADriveLetterKeepsTheMapping) {
   Staged("s");
   node_->core()->Change(

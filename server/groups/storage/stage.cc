@@ -95,7 +95,7 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Returns an error if the number meant another disk in the earlier picture.
+  // Returns UNAVAILABLE if `earlier`, a picture of the disk with this number, shows another disk.
   absl::Status CheckSame(const host::DiskDescription& earlier) const {
     if (disk_.path == earlier.path && disk_.serial_number == earlier.serial_number &&
         disk_.unique_id == earlier.unique_id) {
@@ -105,8 +105,8 @@ class VolumeStager {
         absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
   }
 
-  // Reads the disk under its lock. Returns an error if another disk than `found`, which was read
-  // without the lock, has the number now, or if the disk is in use now.
+  // Reads the disk under its lock. Returns an error if the disk is in use, or if another disk than
+  // `found` has the number now. `found` was read without the lock.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
     ABSL_RETURN_IF_ERROR(CheckSame(found));
@@ -116,8 +116,8 @@ class VolumeStager {
     use_ = host::CheckNotMounted(number_, volumes);
     // A volume that was staged before and now has a letter is already complete.
     if (use_.ok() || is_staged_) return absl::OkStatus();
-    // Windows assigns letters to disks that arrive online, unless its SAN policy says otherwise. If
-    // the request uses the disk's own name or a target's LUN, the disk is the driver's.
+    // Windows may assign a letter to a disk that arrives online. So a letter alone does not refuse
+    // a disk that the request names by page 83, serial number or a target's LUN.
     const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
     if (is_named) {
       return groups::AboutField("disk",
@@ -172,8 +172,8 @@ class VolumeStager {
         " has another one; name the disk by page 83 or serial number, or unstage the path first"));
   }
 
-  // Brings the disk online and makes it writable, partitions it, and waits for its volume. Returns
-  // the disk's volumes, without their mounts.
+  // Brings the disk online, makes it writable and partitions it where needed, and waits for its
+  // volume. Returns the disk's volumes, without their mounts.
   absl::StatusOr<std::vector<host::VolumeView>> PrepareDisk() {
     // The layout of an offline disk may be wrong, but suffices to refuse the disk.
     ABSL_RETURN_IF_ERROR(CheckPartitions(disk_));
@@ -191,8 +191,8 @@ class VolumeStager {
   }
 
   // Restores the disk after the error `failed`, and returns that error. Has no effect if the call
-  // has written to the disk. Keeps a disk online that had a partition, unless the call refused it,
-  // because a repeated call then finds its volume.
+  // has written to the disk. Keeps a disk with a data partition online, because a repeated call
+  // then finds its volume, unless the call refused the disk.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
     if (has_written_ || !before_.has_value()) return failed;
     volume_lock_.reset();
@@ -225,14 +225,14 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Formats a volume without a file system. Refuses one with data or with another file system.
-  // REQUIRES: the mounts of `volume` were read under its lock.
+  // Formats a volume without a file system. Refuses a volume with data or with another file system
+  // than the requested one. REQUIRES: the mounts of `volume` were read under its lock.
   absl::Status FormatOnce(host::VolumeView* volume) {
     ABSL_ASSIGN_OR_RETURN(volume->file_system, host_.volume().GetFileSystem(context_, volume->id));
     const std::string& file_system = volume->file_system.name;
     if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
-      // Partition() has looked at a disk that was raw.
+      // If the disk was raw, Partition() has already looked throughout the disk.
       const host::Look look = was_blank_ ? host::Look::kAtEnds : host::Look::kThroughout;
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, *volume, look)));
@@ -250,8 +250,8 @@ class VolumeStager {
                                                       request_.file_system));
   }
 
-  // Reads the target again, because CheckTarget() ran before the disk was prepared. `volumes` are
-  // the volumes of the disk.
+  // Mounts the volume at the target. Reads the target again, because CheckTarget() ran before the
+  // disk was prepared. `volumes` are the volumes of the disk.
   absl::Status MountAtTarget(const host::VolumeView& volume,
                              const std::vector<host::VolumeView>& volumes) {
     bool is_mounted = false;
@@ -278,7 +278,8 @@ class VolumeStager {
   }
 
   // Remounts a file system that is read-only because a call was killed after it cleared the disk's
-  // flag and before the remount. Keeps a file system that another user has mounted.
+  // flag and before the remount. Has no effect if the volume is mounted at another folder, or if
+  // the node uses the disk.
   absl::Status RemountIfReadOnly(const host::VolumeView& volume,
                                  const std::vector<host::VolumeView>& volumes, bool is_mounted) {
     if (!use_.ok()) return absl::OkStatus();
@@ -291,8 +292,7 @@ class VolumeStager {
   // Grows the volume to its disk. A failure becomes a warning in the answer, because the volume is
   // still usable. Returns an error only if the call has ended.
   absl::Status GrowToDisk(const VolumeId& volume) {
-    // Looks again: a format and a mount lie behind the last look, and the disk may have another
-    // number since.
+    // Locates the volume again, because the disk may have got another number during the format.
     const auto there = host_.volume().Locate(context_, volume);
     const absl::StatusOr<volume::Growth> growth =
         there.ok() ? volume::Grow(host_.volume(), context_, *there, 0) : there.status();
@@ -305,9 +305,9 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Warns if the volume is read-only although its disk is writable.
+  // Adds a warning to the answer if the file system is read-only.
   absl::Status CheckWritable(const VolumeId& volume) {
-    // Reads the file system again, because the mount may have changed it.
+    // Queries the file system again, because the mount may have changed it.
     ABSL_ASSIGN_OR_RETURN(const auto now, host_.volume().GetFileSystem(context_, volume));
     if (now.read_only) {
       response_.warnings.push_back(absl::StrCat(

@@ -1,6 +1,7 @@
-// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. Calls remember only
-// the order in which to try portals, because the initiator lists its sessions and portals. While
-// the call waits for a portal or a disk, it holds no lock that other calls for the target need.
+// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. The process remembers
+// only the portals that failed, because the initiator lists its sessions and portals. While the
+// call waits for a portal, it holds only locks that concern this portal. While it waits for a disk,
+// it holds no lock.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -34,15 +35,15 @@ static_assert(static_cast<int>(ChapUse::kChapMutual) == static_cast<int>(host::C
 // microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference).
 constexpr absl::Duration kPortalTime = absl::Seconds(30);
 
-// The minimum of time for one portal while the target has no session. A call with little time tries
-// only some portals, and its repeat begins with the remaining ones.
+// The minimum time for one portal while the target has no session. A call with little time tries
+// only some portals, and a repeated call begins with the remaining ones.
 constexpr absl::Duration kLeastPortalTime = absl::Seconds(5);
 
-// The time for all portals. Divides this, or the caller's time if that is shorter, equally among
-// the portals and the disk, so that portals that do not answer leave time for the others.
+// The time for all portals. Connect() divides it, or the call's time if that is shorter, equally
+// among several portals and the disk, so that portals that do not answer leave time for the others.
 constexpr absl::Duration kAllPortalsTime = absl::Minutes(2);
 
-// The time for a failed call to end the sessions that were kept for it.
+// The time for a failed call to end the sessions that other calls kept for it.
 constexpr absl::Duration kAfterwards = absl::Seconds(5);
 
 // How long to wait for a session's disks.
@@ -93,9 +94,9 @@ class TargetStager {
     return ChooseDisk(request_, disks, others_);
   }
 
-  // Ends the sessions that UnstageTarget has kept for this call, even if the caller has left,
-  // because the kubelet does not repeat an UnstageTarget that has succeeded. REQUIRES: this call
-  // has failed.
+  // If another call has kept a session for this call, ends the unused sessions of the target, even
+  // if the caller has left, because the kubelet does not repeat an UnstageTarget that has
+  // succeeded. REQUIRES: this call has failed.
   void EndKept() {
     if (!stage_.has_value() || !stage_->Leave()) return;
     (void)EndUnusedSessions(deps_, context_.Afterwards(kAfterwards), request_.iqn,
@@ -109,10 +110,10 @@ class TargetStager {
  private:
   void AddStep(StorageStep step) { clock.Add(step, &response); }
 
-  // Returns true if the request may use the session. Either this call opened it; or its login is as
-  // the request demands, and it uses one of the request's portals or shows the volume that an
-  // earlier call mounted at the target path. Another portal's session may be with another target of
-  // that name.
+  // Returns true if the request may use the session. Either this call opened the session; or the
+  // session has the request's CHAP mode, and uses one of the request's portals or shows the disk of
+  // the volume that was mounted at the target path. A session by another portal may be with another
+  // target of this name.
   bool IsOwn(const host::IscsiSession& session) const {
     if (opened_.contains(session.id)) return true;
     if (session.chap != credentials_.mode) return false;
@@ -165,7 +166,8 @@ class TargetStager {
       // tried.
       if (host::IsInitiatorStopped(status)) return status;
       const absl::Status over = context_.Check();
-      // A portal that was interrupted by the deadline counts as failed only if it was tried first.
+      // A portal that was interrupted by the call's end counts as failed only if no portal before
+      // it failed.
       const std::string& name = request_.portals[i];
       if (over.ok() || failed.empty()) deps_.failed_portals->Note(context_, request_.iqn, name);
       response.failed_portals.push_back({.portal = name, .message = std::string(status.message())});
@@ -190,7 +192,8 @@ class TargetStager {
   absl::Status ConnectBy(const IscsiPortal& portal, absl::Duration time) {
     const CallContext context = context_.WithTimeout(time);
     absl::Status status;
-    // Tries twice, because a call that began before this one may remove the portal, but only once.
+    // Tries twice, because an UnstageTarget call that began before this call may remove the portal,
+    // but only once.
     for (const bool is_last : {false, true}) {
       status = Register(context, portal);
       if (status.ok()) status = LogIn(context, portal);
@@ -257,7 +260,8 @@ class TargetStager {
     return LookAtSessions(context);
   }
 
-  // Makes only own sessions persistent: another tenant's must not return with these credentials.
+  // Makes the sessions in `own_` persistent. Another tenant's session must not return after a
+  // restart with these credentials.
   absl::Status MakeOwnPersistent() {
     if (!request_.persistent) return absl::OkStatus();
     std::set<std::string> ids;
@@ -273,8 +277,8 @@ class TargetStager {
     return absl::OkStatus();
   }
 
-  // Returns the failed portals' errors, with the code of a refusal rather than of a portal that
-  // does not answer.
+  // Returns the errors of all portals, with the code of the first portal that answered with a
+  // refusal, or UNAVAILABLE if none did.
   static absl::Status NoSession(const std::vector<absl::Status>& failed) {
     if (failed.empty()) {
       return absl::UnavailableError("portals: the session ended at once: repeat the call");
@@ -303,7 +307,8 @@ class TargetStager {
     return FindLun(request_.lun_id, own_, all);
   }
 
-  // Waits until all paths to the disk have appeared, and returns their disks.
+  // Waits until every session shows the LUN, or, without multipath, until one does. Returns the
+  // LUN's disks. After kLunArrival returns the disks that have appeared, or NOT_FOUND if none has.
   absl::StatusOr<std::vector<DiskDescription>> AwaitDisks() {
     const CallContext waiting = context_.WithTimeout(kLunArrival);
     host::DeviceWatch devices = host_.WatchDevices(kFirstPoll, kLastPoll);

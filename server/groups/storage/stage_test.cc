@@ -201,7 +201,7 @@ TEST_F(StageTest, StageVolumeKeepsAnotherVolumeThatWasMountedDuringTheCall) {
   EXPECT_TRUE(Unmount(second, Target()).ok());
 }
 
-// Clearing the flag would remount the volume while it is in use.
+// A remount would lose the open files of the volume.
 TEST_F(StageTest, AReadOnlyFileSystemInUseIsNotRemounted) {
   ASSERT_TRUE(StageDisk(1, Below("other")).ok());
   ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });

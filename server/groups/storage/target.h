@@ -20,7 +20,8 @@
 
 namespace csi_proxy::storage {
 
-// Parses the portals of a field: at most 16, no duplicates. INVALID_ARGUMENT, naming the field.
+// Parses the portals of a field. Returns INVALID_ARGUMENT, naming the field, for a malformed
+// portal, a duplicate, or more than 16 portals.
 absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view field,
                                                            const std::vector<std::string>& texts);
 
@@ -40,13 +41,13 @@ absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
 struct UnusedSessions {
   // True if a session was ended.
   bool ended = false;
-  // The disks of the sessions that were kept.
+  // The disks because of which sessions were kept.
   std::set<uint32_t> disks_in_use;
   // True if a session was kept because StageTarget may use it.
   bool is_being_staged = false;
 };
-// Ends the sessions of the target that `may_end` accepts. Keeps a session if another StageTarget
-// call may use it, or if one of its disks is in use:
+// Ends the sessions of the target that `may_end` accepts. Keeps a session if a StageTarget call
+// under way may use it, or if one of its disks is in use:
 //
 // - a volume of the disk is mounted anywhere,
 // - another call works on the disk, or
@@ -56,9 +57,10 @@ struct UnusedSessions {
 // Checks each disk under its lock, and holds the locks until the sessions have ended. Returns the
 // error of a session that Windows does not end.
 //
-// `unstaged` is the disk of the volume that the caller has just unmounted. Its session may end
-// although its disks are online with volumes. Another session may be another tenant's: if Windows
-// does not end it, its disks count as in use, and the call does not fail.
+// `unstaged` is the disk of the volume that the caller has just unmounted. The sessions that show
+// this disk end although their disks are online with volumes. Any other session may be another
+// tenant's: if Windows does not end that session, its disks count as in use, and the call does not
+// fail.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const groups::Deps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,

@@ -19,16 +19,17 @@
 
 namespace csi_proxy::storage {
 
-// Thread-safe. Each call has one entry until it ends, so the limits of a tenant's calls limit the
-// entries. An entry keeps sessions but never makes a call fail. A tenant that keeps a session by
-// repeated StageTarget calls could also keep it by mounting the disk. In memory only, so an
-// embedded node cannot see the calls of the service.
+// Thread-safe. Each StageTarget call has one entry until it ends, so the limits of a tenant's calls
+// limit the entries. An entry keeps sessions but never makes a call fail. A tenant that keeps a
+// session by repeated StageTarget calls could also keep it by mounting the disk. The entries are in
+// memory, so an embedded node cannot see the calls of the service.
 class TargetStages {
  public:
   // The entry of a call. REQUIRES: the TargetStages and the functions' data outlive it.
   class Stage {
    public:
-    // Called on any thread with a mutex held. REQUIRES: the functions do not wait.
+    // Return true if the call may use the session, or if its request names the portal. Called on
+    // any thread with a mutex held. REQUIRES: the functions do not wait.
     using MayUse = std::function<bool(const std::string& iqn, const host::IscsiSession&)>;
     using Names = std::function<bool(const host::IscsiPortal&)>;
 
@@ -41,19 +42,20 @@ class TargetStages {
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
-    // Waits until sessions have ended that the call may use and that were ending when it began.
+    // Waits for the end of the sessions that the call may use and that were ending when this object
+    // was made.
     absl::Status AwaitEnds(const CallContext& context) const {
       while (stages_.IsEnding(*this)) {
         ABSL_RETURN_IF_ERROR(context.SleepFor(absl::Milliseconds(10)));
       }
       return absl::OkStatus();
     }
-    // Runs `change`. It may change the data that the functions read.
+    // Runs `change`, which may change the data that the functions read.
     void Change(const std::function<void()>& change) {
       const MutexLock lock(stages_.mutex_);
       change();
     }
-    // Ends the entry. Returns true if another call has kept a session because of this one.
+    // Ends the entry. Returns true if another call has kept a session because of this entry.
     bool Leave() {
       const MutexLock lock(stages_.mutex_);
       stages_.stages_.erase(this);
@@ -89,9 +91,9 @@ class TargetStages {
     return true;
   }
 
-  // Remembers a volume, unless empty, that an UnstageTarget call of `tenant` has unmounted. A
-  // repeated call needs it: without the mount, only the volume leads to the disk of the sessions to
-  // end. Returns the volume remembered for `key`, or "".
+  // Remembers the volume that an UnstageTarget call of `tenant` has unmounted; no change if
+  // `volume` is empty. A repeated call finds no mount, and needs this volume to find the disk whose
+  // sessions it must end. Returns the volume remembered for `key`, or "".
   std::string RememberUnstaged(const std::string& tenant, const std::string& key,
                                const std::string& volume) {
     if (!volume.empty()) unstaged_.Set(tenant, key, volume);

@@ -1,4 +1,4 @@
-// Tests calls of another tenant at every moment of a StageTarget call.
+// Tests calls of another tenant after each call to Windows of a StageTarget call.
 #include <algorithm>
 #include <functional>
 #include <thread>
@@ -138,7 +138,7 @@ TEST_P(TargetStagesTest, ACancelledStageTargetEndsTheSessionThatUnstageTargetKep
       },
       [&](Round& round, Process&, const Staged& staged) {
         if (staged.ok() || !round.has_kept) return;
-        // UnstageTarget keeps a disk that is online with a volume.
+        // UnstageTarget also keeps a session whose disk is online with a volume.
         EXPECT_TRUE(!IsConnected(round.node) || DiskOf(round.node).online);
         if (!IsConnected(round.node)) ++ended;
       });

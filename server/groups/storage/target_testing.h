@@ -56,7 +56,7 @@ inline UnstageTargetRequest UnstageRequest() {
   return {.target_path = kTarget, .iqn = kIqn, .lun_id = "0"};
 }
 
-// `more`: further portals.
+// Returns the state of a node with or without MPIO. `more` contains further portals.
 inline NodeState TargetState(bool mpio, absl::string_view more = "") {
   auto node = machine::simulator::LoadScenario(absl::StrCat(kTargetScenario, more), "test");
   EXPECT_TRUE(node.ok()) << node.status();

@@ -60,7 +60,7 @@ TEST(TargetTimeTest, UnreachablePortalsLeaveTimeForTheOneThatAnswers) {
   }
 }
 
-TEST(TargetTimeTest, ARepeatedCallTriesPortalsThatHaveNotFailedFirst) {
+TEST(TargetTimeTest, ARepeatedCallFirstTriesPortalsThatHaveNotFailed) {
   for (const int seconds : {4, 8, 12, 20}) {
     for (const bool multipath : {false, true}) {
       for (size_t live = 0; live < kPortals; ++live) {

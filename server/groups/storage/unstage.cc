@@ -151,8 +151,9 @@ class VolumeUnstager {
     return absl::OkStatus();
   }
 
-  // Fails only if the call has ended. Other failures become warnings in the answer, because a
-  // remaining mount would keep the cloud from detaching a broken disk.
+  // Flushes the volume and takes its disk offline. Fails only if the call has ended. Other failures
+  // become warnings in the answer, because a remaining mount would keep the cloud from detaching a
+  // broken disk.
   absl::Status FlushAndTakeOffline(const VolumeId& volume, std::optional<uint32_t> disk) {
     const absl::Status flushed = host_.volume().FlushBeforeUnmount(context_, volume, target_);
     // The disk may be removed at any time.
@@ -168,7 +169,7 @@ class VolumeUnstager {
     if (!lacks_lock_.ok()) {
       return Warn(absl::StrCat("disk ", *disk, " stays online: ", lacks_lock_.message()));
     }
-    // FAILED_PRECONDITION is Windows' final refusal; any other failure may be temporary.
+    // FAILED_PRECONDITION is final; any other failure may be temporary.
     const CallContext limited = host::TeardownStep(context_);
     const absl::Status stays = groups::TryThrice(
         limited, [&] { return TakeOffline(limited, volume, *disk); },
@@ -178,9 +179,11 @@ class VolumeUnstager {
                       : Warn(absl::StrCat("disk ", *disk, " stays online: ", stays.message()));
   }
 
-  // Returns OK if the disk is offline, else the reason why it stays online.
+  // Takes the disk offline unless it is or may be in use elsewhere. Returns the reason if the disk
+  // stays online.
   absl::Status TakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
-    // Before the volume is located: the picture names a disk whatever its number becomes.
+    // Describes the disk before IsUsedElsewhere() locates the volume, so that SetOnline() acts on
+    // this disk even if its number changes afterwards.
     ABSL_ASSIGN_OR_RETURN(const auto picture, host_.disk().Describe(context, disk));
     ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk));
     if (used)
@@ -203,7 +206,7 @@ class VolumeUnstager {
     const bool is_here = located.ok() && located->extents.size() == 1 &&
                          located->extents.front().disk_number == disk;
     if (located.ok() && !is_here) return true;
-    // A disk from StageVolume has only one partition, so no other volume can exist.
+    // A disk with only one partition, as StageVolume makes it, has no other volume.
     if (is_here && host_.disk().HasOnePartition(context, disk)) return false;
     ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
     const auto partitions = std::ranges::count_if(layout.partitions, &host::Partition::is_basic);

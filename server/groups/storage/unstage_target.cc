@@ -45,8 +45,8 @@ class TargetUnstager {
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
     response_.step_milliseconds = std::move(unstaged.step_milliseconds);
-    // Without a volume the only warning is that no disk was checked. The session of that disk ends
-    // below.
+    // Without a volume the only warning is that no disk was checked. It is dropped, because the
+    // sessions are ended below.
     if (!response_.volume_id.empty()) response_.warnings = std::move(unstaged.warnings);
     const std::string& tenant = context_.peer().tenant;
     const std::string key =
@@ -78,8 +78,9 @@ class TargetUnstager {
   }
 
  private:
-  // Returns an error if the mounted volume at the target has another LUN than the request. Returns
-  // OK if the initiator or the disk does not answer, so that the volume is unmounted.
+  // Returns FAILED_PRECONDITION if disk `number`, whose volume is mounted at the target, is another
+  // LUN than the request's. Returns OK if the initiator or the disk does not answer, so that the
+  // volume is unmounted.
   absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
     const CallContext step = host::TeardownStep(context_);
@@ -99,8 +100,8 @@ class TargetUnstager {
     return absl::OkStatus();
   }
 
-  // Removes the portals in the request, unless a session uses them. A failure is only a warning,
-  // because a portal without a session does no harm.
+  // Removes the portals in the request, unless a session or a StageTarget call uses them. A failure
+  // is only a warning, because a portal without a session does no harm.
   void RemovePortals() {
     for (const IscsiPortal& portal : portals_) {
       const absl::Status removed = RemovePortal(host::TeardownStep(context_), portal);
@@ -114,7 +115,7 @@ class TargetUnstager {
 
   absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPortal(*deps_.locks, context, portal));
-    // A StageTarget call is about to log in through this portal.
+    // A StageTarget call may be about to log in through this portal.
     if (deps_.stages->Names(portal)) return absl::OkStatus();
     ABSL_ASSIGN_OR_RETURN(const auto connected, host_.iscsi().ListConnected(context, portal));
     if (!connected.empty()) return absl::OkStatus();

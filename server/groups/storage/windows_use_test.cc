@@ -1,4 +1,4 @@
-// Calls never touch objects that Windows uses: see host/windows_use.h and ../README.md.
+// Calls do not change disks that Windows or the node uses: see host/windows_use.h and ../README.md.
 #include <functional>
 #include <string>
 #include <thread>
@@ -22,7 +22,7 @@ using testing::IsEmpty;
 
 // A node of Azure: Windows and the temporary disk D:, with room to grow, on adapter 0
 // (kubernetes-sigs/azuredisk-csi-driver issue 2661); data disks on adapter 1. Disk 5 is an
-// administrator's, disk 6 starts Windows, and disk 7 is beside it.
+// administrator's, disk 6 starts Windows, and disk 7 is on the adapter of disk 6.
 constexpr char kAzure[] = R"(
   disk {
     number: 0 size_bytes: 68719476736 style: GPT serial_number: "os" page83: "page-os"
@@ -73,7 +73,7 @@ class WindowsUseTest : public StageTest {
  protected:
   explicit WindowsUseTest(absl::string_view scenario = kAzure) : StageTest(scenario) {}
 
-  // A disk as the cloud attaches it.
+  // Returns a disk as the cloud attaches it.
   static Disk DataDisk(uint32_t lun) {
     Disk disk;
     disk.size_bytes = 4 * kGiB;

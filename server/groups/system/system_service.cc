@@ -23,8 +23,8 @@ const char* StateName(ServiceState state) {
   return kNames[static_cast<int>(state)];
 }
 
-// learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew: at most 256 characters,
-// without a slash or backslash.
+// Returns INVALID_ARGUMENT for a name that is longer than 256 bytes or contains a slash or
+// backslash: learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew.
 absl::Status CheckName(const std::string& name) {
   ABSL_RETURN_IF_ERROR(groups::CheckText("name", name, 256));
   if (absl::StrContains(name, '/') || absl::StrContains(name, '\\')) {

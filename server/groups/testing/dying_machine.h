@@ -26,8 +26,8 @@ enum class Death {
   kNone,
 };
 
-// Counts the calls of a process. Thread-safe. REQUIRES: `before_call` and `after_call` are set
-// before the first one.
+// Counts the calls of a process, and lets the process die at one of them. Thread-safe. REQUIRES:
+// `before_call` and `after_call` are set before the first call.
 class Life {
  public:
   // Dies at call `at`, counted from 1; never if `at` is 0.
@@ -39,7 +39,7 @@ class Life {
 
   // Called before each call of the process, with the call's number.
   std::function<void(int call)> before_call = [](int) {};
-  // Called after each call that does not end the process, before the process gets the result.
+  // Called after each call except call `at`, before the process gets the result.
   std::function<void(int call)> after_call = [](int) {};
 
   // Makes the calls of an OsWrapper.

@@ -97,8 +97,8 @@ class RandomNode {
       case 5: {
         const Names& all = machine::simulator::Operations();
         fault.set_operation(random_.Of(Names(std::ranges::find(all, "win32.Open"), all.end())));
-        // As in TeardownTest, calls of WMI hang, once or until the fault is lifted. Calls of Win32
-        // are late instead, because no deadline ends them.
+        // As in TeardownTest, calls of WMI hang, a few times or until the fault is lifted. Calls of
+        // Win32 are late instead, because no deadline ends them.
         const bool is_wmi = absl::StartsWith(fault.operation(), "wmi.");
         if (is_wmi && random_.OneIn(4)) fault.set_operation("wmi.*");
         if (is_wmi && random_.OneIn(2)) fault.set_times(0);

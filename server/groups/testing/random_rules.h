@@ -142,8 +142,8 @@ inline proto::Disk Lasting(Disk disk) {
   return machine::simulator::DiskToProto(disk);
 }
 
-// Returns the LUN that the cloud assigned to the disk, or "". Azure's NVMe disks have it, plus one,
-// only in their address.
+// Returns the LUN that the cloud assigned to the disk, or "". An NVMe disk of Azure shows only an
+// address, which is the LUN plus one.
 inline std::string LunOf(const Disk& disk) {
   const std::string lun = "LUN ";
   const size_t at = disk.location.find(lun);
@@ -172,7 +172,8 @@ inline std::string AdapterOf(const Disk& disk) {
   return at == std::string::npos ? "" : disk.location.substr(at, sizeof("Adapter 0") - 1);
 }
 
-// Returns true if a disk of Windows is on the disk's adapter, so that a LUN alone cannot select it.
+// Returns true if `wanted` has a LUN and no adapter, and a disk of Windows with a LUN is on the
+// disk's adapter. Then `wanted` cannot select the disk.
 inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const Disk& disk) {
   if (wanted.lun_id.empty() || !wanted.adapter.empty() || AdapterOf(disk).empty()) return false;
   const std::vector<Disk*> all = AllDisks(state);
@@ -224,7 +225,8 @@ inline void AllowGrowth(const VolumeId* id, const Disk& is, Disk* was) {
   }
 }
 
-// Allows a copy that comes online beside the original to get new names.
+// Allows the disk to come online and to become writable. A copy that comes online beside its
+// original may get new names.
 inline void AllowOnline(NodeState& state, const Disk& is, Disk* was) {
   const std::vector<Disk*> all = AllDisks(state);
   const bool collides = std::any_of(all.begin(), all.end(), [&](const Disk* other) {
@@ -326,7 +328,8 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
 
 // Allows the changes that Windows may make for a call after its caller has left. `then` is the
 // state at the call, `now` the current one. The product cannot recall the call, so newer letters
-// and mounts of an administrator do not forbid these changes. But a driver's mount must wait.
+// and mounts of an administrator do not forbid these changes. A driver's mount forbids them,
+// because the mount call must wait.
 inline void AllowLate(const Call& call, NodeState& then, NodeState& now, const Disk& is,
                       Disk* was) {
   const Disk* const first = Find(then, was->number);

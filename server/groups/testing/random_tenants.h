@@ -45,7 +45,8 @@ class Tenants {
  public:
   // The number of the first disk of the tenants' targets. The other disks have the next numbers.
   static constexpr uint32_t kFirstDisk = 100;
-  // A call may wait for one portal under a lock, but not for all of them.
+  // The maximum time for which a call may hold a lock. The call may wait for one portal under a
+  // lock, but not for all of its portals.
   static constexpr absl::Duration kLongestHold = absl::Seconds(40);
 
   explicit Tenants(Random* random) : random_(*random) {
@@ -148,7 +149,8 @@ class Tenants {
       call.remote = absl::StrCat(Directory(owner), "\\pv", random_.Below(2));
       call.target = Directory(caller) + "\\link";
     }
-    // Through the junction, calls must not reach paths outside the roots, and RemoveMount no path.
+    // A call through the junction must not reach a path outside the roots. RemoveMount must not
+    // reach any path through a junction.
     if (call.api != Api::kStageTarget && random_.OneIn(5)) {
       call.target = absl::StrCat(Directory(owner), "\\work\\", random_.OneIn(2) ? "pv0" : "1");
       if (!LeadsOut(owner)) call.api = Api::kRemoveMount, call.remote = Share(Next(owner));
@@ -175,7 +177,7 @@ class Tenants {
     return std::ranges::any_of(tried_, [&](const Call& call) { return call.target == path; });
   }
 
-  // Returns the objects that are left after Teardown() and should be gone; "" if there are none.
+  // Returns an object that is left after Teardown() and should be gone; "" if there is none.
   std::string Left(NodeState& state) const {
     const Links links = LinksToShares(state);
     if (!links.empty()) return "teardown: a link at " + links.begin()->first;
@@ -262,7 +264,7 @@ class Tenants {
   };
   using Links = std::map<std::string, std::string>;
 
-  // Roughly gRPC's limit for headers, in bytes.
+  // The maximum length of an answer's texts in bytes: roughly gRPC's limit for headers.
   static constexpr size_t kLongestText = 4096;
 
   size_t Next(size_t i) const { return (i + 1) % count_; }

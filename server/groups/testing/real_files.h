@@ -1,5 +1,5 @@
 // Real directories under the Windows host, for tests on Windows. Wine cannot create links, so links
-// are recorded beside placeholder directories; otherwise the real file system is used.
+// are recorded beside placeholder directories. All other entries are real.
 #pragma once
 
 #include <memory>
@@ -27,10 +27,10 @@ class RealFiles {
 };
 
 #ifdef _WIN32
-// Creates an empty directory of the kubelet on C:. Returns null unless HaveRealFiles().
+// Creates a new directory of the kubelet on C:, with empty `pods` and `plugins`.
 std::unique_ptr<RealFiles> NewRealFiles();
 
-// Returns true if the drive C: exists.
+// Returns true: on Windows the drive C: exists.
 bool HaveRealFiles();
 #else
 inline std::unique_ptr<RealFiles> NewRealFiles() { return nullptr; }

@@ -109,8 +109,9 @@ struct RpcCost {
   const char* name;
   // By how much the counts may grow with each disk of the node.
   int win32, wmi_objects;
-  // The limit of WMI calls; and the WMI calls of csi-proxy v1.3.0 for a disk with two partitions,
-  // counted in its pkg/os and pkg/cim, or -1 if it lacks the rpc. It opens a connection for each.
+  // The limit of WMI calls, and `go`, the WMI calls of csi-proxy v1.3.0 for a disk with two
+  // partitions, counted in its pkg/os and pkg/cim, or -1 if that release lacks the rpc. The release
+  // opens a connection for each call.
   int most_wmi_calls, go;
   std::function<absl::Status(ScaledNode&)> call;
   // Prepares the call, uncounted.

@@ -11,17 +11,20 @@
 namespace csi_proxy::volume {
 namespace {
 
-// The sizes from a disk and from Windows differ by less than this.
+// A growth by fewer bytes than this may fail, because the sizes that disks and Windows report
+// differ by up to this much.
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
-// Records that the growth was given up. Returns OK unless the call has ended.
+// Records that the growth was given up and returns OK. If the call has ended, only returns the
+// call's error.
 absl::Status RecordGivenUp(const CallContext& context, Fallback reason, absl::string_view why) {
   const absl::Status over = context.Check();
   if (over.ok()) RecordFallback(reason, why);
   return over;
 }
 
-// Locates `*volume` again after its growth.
+// Grows the partition. See Grow() for `asked` and the errors. Sets `*volume` to the volume's place
+// after the growth.
 absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& context,
                                      host::VolumeView* volume, uint64_t current, uint64_t asked) {
   Growth growth;
@@ -49,7 +52,7 @@ absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& 
                     asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
     if (!resized.ok() && !is_little) return resized;
     if (!resized.ok()) growth.obstacle = std::string(resized.message());
-    // The refusals that have a code of their own say what is wrong with the volume or the disk.
+    // INTERNAL does not explain the refusal. Other codes say what is wrong with the volume or disk.
     if (absl::IsInternal(resized)) reason = Fallback::kGrowthGivenUp;
     ABSL_ASSIGN_OR_RETURN(*volume, host.Locate(context, volume->id));
     const uint64_t now = volume->extents.front().length;

@@ -34,7 +34,8 @@ class VolumeService final : public Service {
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    // An Offline call that its caller has left could still take the disk offline under the mount.
+    // Waits for an Offline call that its caller has left, because it could still take the disk
+    // offline under the mount.
     const auto disk = host().GetDiskNumber(context, volume);
     if (disk.ok()) {
       ABSL_RETURN_IF_ERROR(deps_.host->disk().AwaitChanges(context, *disk));
@@ -49,10 +50,12 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto target,
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
-    // Another call may keep the lock while it waits for Windows. The mount ends without the lock.
+    // Unmounts even if the lock is not free in time, because the call that holds it may wait for
+    // Windows.
     const auto lock = Lock(host::TeardownStep(context), volume);
     ABSL_RETURN_IF_ERROR(context.Check());
-    // Ignores a failed flush, because a mount would keep the cloud from detaching the disk.
+    // Ignores a failed flush, because a remaining mount would keep the cloud from detaching the
+    // disk.
     (void)host().FlushBeforeUnmount(context, volume, target);
     ABSL_RETURN_IF_ERROR(host().Unmount(context, volume, target));
     return UnmountVolumeResponse{};
@@ -149,8 +152,9 @@ class VolumeService final : public Service {
     return groups::LockVolume(*deps_.locks, context, volume);
   }
 
-  // Returns an error that drivers parse: they read its words up to "exist" as "not mounted", and
-  // fail without them. Drivers also accept the words if the path does exist; then `why` follows.
+  // Returns the error for a path without a mount. Drivers read the words up to "exist" as "not
+  // mounted", and fail without these words. Drivers also accept the words if the path does exist;
+  // then `why` follows.
   static absl::Status NotMounted(const WindowsPath& path, const absl::Status& why) {
     const absl::Status error =
         absl::NotFoundError(absl::StrCat("target_path: cannot find a volume mounted at \"",
