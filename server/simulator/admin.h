@@ -1,5 +1,5 @@
 // The methods of a simulated machine's administrator (admin.proto), by name. The service serves
-// them on a pipe (service/admin_service.h); a test may carry the messages another way.
+// them on a pipe (service/admin_service.h); tests may call them without a pipe.
 #pragma once
 
 #include <google/protobuf/message.h>

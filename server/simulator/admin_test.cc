@@ -94,7 +94,7 @@ TEST_F(AdminTest, SharesAndPasswordsOfAServerCanBeChanged) {
   proto::BreakMappingResponse broken;
   breaking.set_share(remote);
   EXPECT_EQ(Call("BreakMapping", breaking, &broken), absl::StatusCode::kOk);
-  // Windows shows the mapping as OK all the same.
+  // The share cannot be reached, although Windows shows the mapping as OK.
   const auto mapping = host_->smb().GetMapping(context_, remote);
   EXPECT_EQ(host_->smb().Reach(context_, *UncPath::Parse("path", remote))->kind,
             host::SmbAccess::Kind::kNotReached);
@@ -136,7 +136,7 @@ TEST_F(AdminTest, CountCallsCountsCallsOfWmiAndWin32) {
   EXPECT_EQ(counts().win32_calls() - listed.win32_calls(), 101);
 }
 
-TEST_F(AdminTest, FaultsAndTrapsCanBeSetDumpedAndReset) {
+TEST_F(AdminTest, FaultsEntriesAndBehaviourCanBeSetDumpedAndReset) {
   proto::InjectFaultRequest inject;
   proto::InjectFaultResponse injected;
   inject.mutable_fault()->set_operation("wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache");

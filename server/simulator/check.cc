@@ -117,8 +117,8 @@ void CheckIscsi(const NodeState& state, Problems* problems) {
   }
 }
 
-// Finds circular and too long dependencies: each round resolves the services with only resolved
-// dependencies. A service that stays unresolved depends on a circle or on too long a chain.
+// Finds circular and too long dependencies: each round resolves the services whose dependencies are
+// all resolved. A service that stays unresolved depends on a circle or on too long a chain.
 void CheckDependencies(const NodeState& state, Problems* problems) {
   std::set<std::string> resolved;
   for (size_t round = 0; round <= kMaxDependencyDepth; ++round) {

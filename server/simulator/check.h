@@ -1,4 +1,5 @@
-// Checks a state by every rule for scenarios before the node starts, and collects its problems.
+// Checks a state by the rules for scenarios, before a node starts and when its administrator
+// changes it. Reports the first problem.
 #pragma once
 
 #include <string>
@@ -37,7 +38,7 @@ inline std::string Element(absl::string_view at, absl::string_view field, size_t
   return absl::StrCat(at, at.empty() ? "" : ".", field, "[", index, "]");
 }
 
-// Returns true if people can read the text: no control characters, at most 1024 bytes.
+// Returns true if the text has no ASCII control characters and at most 1024 bytes.
 inline bool IsPlainText(absl::string_view text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
@@ -50,13 +51,13 @@ inline constexpr char kNotPlainText[] = "has control characters or more than 102
 // (`disk[2].partition[0].size_bytes`), and the reason. Safe for any values.
 absl::Status CheckState(NodeState& state);
 
-// Checks one rule of the fault table; errors call it `field`.
+// Checks one rule of the fault table; errors call the rule `field`.
 absl::Status CheckFault(const FaultRule& rule, const std::string& field);
 
-// Checks disks and their content for CheckState(), the disks of iSCSI targets included.
+// Checks all disks and their content for CheckState(), including the disks of iSCSI targets.
 void CheckDisks(NodeState& state, Problems* problems);
 
-// Checks the entries of a share; errors call it `at`.
+// Checks the entries of a share; errors call the share `at`.
 void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems);
 
 }  // namespace csi_proxy::machine::simulator

@@ -78,7 +78,8 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
       disk.style != PartitionStyle::kMbr || disk.partitions.size() <= kMaxMbrPartitions, at,
       "partition", "an MBR disk has at most 4 partitions");
   std::set<uint32_t> numbers;
-  // The end of the partition table: older installers and clouds began the first partition there.
+  // The end of the partition table. The first partition may begin here, as older installers and
+  // clouds made it.
   uint64_t free_from = disk.style == PartitionStyle::kGpt ? kGptBytes : disk.sector_bytes;
   for (size_t i = 0; i < disk.partitions.size() && problems->none(); ++i) {
     const DiskPartition& partition = disk.partitions[i];
@@ -194,7 +195,7 @@ void CheckDisks(NodeState& state, Problems* problems) {
     problems->Require(numbers.insert(named.disk->number).second, named.at, "number",
                       "is another disk's");
     each_volume(named, [&](const Volume& volume, const std::string& at) {
-      // A copy of a disk has the original's volumes.
+      // A copy of a disk has the volume ids of the original.
       const std::string& id = named.disk->facts.disk_id;
       const auto [of, is_new] = volumes.emplace(volume.id, id);
       problems->Require(is_new || (!id.empty() && of->second == id), at, "id",

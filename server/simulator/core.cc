@@ -35,7 +35,8 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   }
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
-    // A null slot: the slow call itself decides whether to keep its slot during the delay.
+    // Without a SlotHolder, SleepFor() does not yield the call's slot. The delayed code itself
+    // decides whether to yield it.
     ABSL_RETURN_IF_ERROR(context.With(nullptr).SleepFor(fault->latency));
   }
   if (fault->code == absl::StatusCode::kOk) return absl::OkStatus();
@@ -53,7 +54,7 @@ uint64_t Core::DeviceChanges() {
 }
 
 void Core::AwaitDeviceChange(uint64_t seen, absl::Duration limit) {
-  // The time between two looks, because the administrator may attach a device at any time.
+  // The maximum time between two checks, because the administrator may attach a device at any time.
   constexpr absl::Duration kLook = absl::Milliseconds(5);
   const SteadyTime until = SteadyTime::Now() + limit;
   for (absl::Duration left; DeviceChanges() == seen;) {

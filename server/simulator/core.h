@@ -23,7 +23,7 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Counts the requests to a machine since it was made.
+// The number of requests to a machine since it was made.
 struct CallCounts {
   int64_t win32_calls = 0;
   int64_t wmi_calls = 0;
@@ -38,7 +38,7 @@ class Core {
 
   // The effects of a fault besides an error and a delay.
   struct FaultEffects {
-    // An operation does its work at this time although its caller has given up.
+    // The time at which the operation does its work although its caller has given up.
     SteadyTime goes_on_at = SteadyTime::InfiniteFuture();
     AnsweredObjects objects = AnsweredObjects::kAll;
   };
@@ -54,9 +54,9 @@ class Core {
     return !state_.faults.empty();
   }
 
-  // Runs a call of the machine: applies the fault table without the lock, because a fault may wait,
-  // then runs `action(NodeState&)` under the lock as one atomic step. Returns the fault's error or
-  // the result of `action`, a Status or a StatusOr.
+  // Runs a call of the machine: applies the fault table, not holding the lock during a delay, then
+  // runs `action(NodeState&)` under the lock as one atomic step. Returns the fault's error or the
+  // result of `action`, a Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
            Action action, FaultEffects* effects = nullptr)
@@ -109,7 +109,7 @@ class Core {
   // Counts a call of Win32 or WMI; ignores other operations.
   void Count(absl::string_view operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Ends pending states and runs delayed work, if it is time.
+  // Ends the pending states and runs the delayed work that are due.
   void AdvanceClock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
@@ -118,8 +118,8 @@ class Core {
   std::multimap<SteadyTime, std::function<void(NodeState&)>> later_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the first rule that matches the operation, if any. Counts the rule down, and removes it
-// when it is used up.
+// Returns the first rule that matches the operation and one of the resources, if any. Counts the
+// rule down, and removes it when it is used up.
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
                                    absl::Span<const std::string> resources);
 

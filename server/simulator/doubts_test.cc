@@ -46,7 +46,8 @@ class DoubtsTest : public WmiTest {
   DoubtsTest() : WmiTest(kMore), os_(NewSimulatedOs(node_->core())) {}
 
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
-  // Makes a method of WMI fail with this code, or wait.
+  // Makes one call of `operation` on `resource` wait for `latency`, and then fail with `code`
+  // unless that is 0.
   void Inject(const char* operation, const char* resource, uint32_t code, absl::Duration latency) {
     FaultRule rule;
     rule.operation = operation;
@@ -136,7 +137,8 @@ TEST_F(DoubtsTest, D09TheVersionOfSetDiskAttributesIsTheSizeOfTheStructure) {
               FailsWithWin32(win32_error::kInvalidParameter));
 }
 
-// server/host/volume_host.cc computes this size from the disk's, without the second table.
+// server/host/resize_volume.cc computes the same size from the disk's size, less the second
+// partition table.
 TEST_F(DoubtsTest, D10ResizeNeedsNoServiceAndReachesTheEndOfTheFreeSpace) {
   constexpr uint64_t kGptCopy = 33 * 4096;
   EXPECT_THAT(os_->GetService("defragsvc"), FailsWithWin32(win32_error::kServiceDoesNotExist));
@@ -162,7 +164,7 @@ TEST_F(DoubtsTest, D12AMountedDiskGoesOfflineAndItsMountCanThenBeRemoved) {
   EXPECT_THAT(*os_->ListMountPoints(volume), IsEmpty());
 }
 
-// The disk's serial number is in the scenario, and only WMI shows it.
+// A disk's serial number is compared with the scenario's, because only WMI shows it.
 TEST_F(DoubtsTest, D17WmiAndWin32ReportTheSameSizesAndSerialNumbers) {
   const auto disks = All(Query("MSFT_Disk"));
   ASSERT_THAT(*disks, SizeIs(node_->Snapshot().disks.size()));
@@ -301,7 +303,7 @@ TEST_F(DoubtsTest, D41AMethodRunsWhileAnotherDisksMethodIsSlow) {
   caller.join();
 }
 
-// The double is stricter: it accepts the form with \\?\ only where the plain one is too long.
+// The double is stricter: it accepts `\\?\C:\` only where the path without `\\?\` is too long.
 TEST_F(DoubtsTest, D22VerbatimPathsOf260CharactersOrMoreCanBeMountedAndUnmounted) {
   const std::string deep = std::string(120, 'a') + "\\" + std::string(140, 'b') + "\\";
   ASSERT_THAT(node_->MakeDirectory("C:\\" + deep), IsOk());
@@ -384,7 +386,7 @@ TEST_F(DoubtsTest, D35AllMappingsAreListedWithTheStatesOfMsftSmbMapping) {
   }
 }
 
-// The double returns no instances, and methods return the error.
+// The double returns no instances, and its methods return the error.
 TEST_F(DoubtsTest, D04WithoutMsiscsiTheIscsiClassesReturnAnErrorOrNoInstances) {
   ASSERT_THAT(NewPortal(), Returns(0));
   EXPECT_THAT(*All(Query("MSFT_iSCSITargetPortal")), SizeIs(1));

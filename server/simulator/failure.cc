@@ -7,7 +7,7 @@
 namespace csi_proxy::machine::simulator {
 namespace {
 
-// Errors of the Storage Management API.
+// A code of the Storage Management API, with its text.
 struct KnownText {
   uint32_t code;
   const char* text;

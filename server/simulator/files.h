@@ -1,5 +1,5 @@
-// Puts the administrator's entries into a node's trees. Callers must hold the lock and check the
-// calls.
+// Puts the administrator's entries into a node's trees. Callers must hold the lock of Core, and
+// must have checked the arguments.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace csi_proxy::machine::simulator {
 absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path);
 
 // Makes a link with this target, even if the target does not exist. Returns ALREADY_EXISTS if the
-// path exists. REQUIRES: the directory exists.
+// path exists, NOT_FOUND if its directory does not.
 absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link,
                            bool junction = false);
 
-// Makes or changes a file. REQUIRES: the directory exists.
+// Makes or changes a file. Returns ALREADY_EXISTS if the path is not a file, NOT_FOUND if its
+// directory does not exist.
 absl::Status WriteFileEntry(NodeState& state, const WindowsPath& path, uint64_t size_bytes,
                             bool read_only);
 
 // Removes a link, a mounted folder, or an empty directory, as RemoveDirectoryW does. Returns
-// NOT_FOUND if there is no such entry.
+// NOT_FOUND if there is no such entry, INTERNAL if it cannot be removed.
 absl::Status RemoveFolderEntry(NodeState& state, const WindowsPath& path);
 
 }  // namespace csi_proxy::machine::simulator

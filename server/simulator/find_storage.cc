@@ -35,7 +35,7 @@ void VisitVisibleDisks(NodeState& state, Visit visit) {
   }
 }
 
-// Returns the volume of a partition, if it is there.
+// Returns the volume of a partition, if Windows sees the volume.
 std::optional<VolumePlace> VolumeOf(Disk& disk, DiskPartition& partition) {
   if (!disk.online || !partition.volume.has_value() || partition.awaits_online) return std::nullopt;
   if (!HasArrived(partition.arrives_at)) return std::nullopt;
@@ -62,8 +62,8 @@ bool IsAmong(const std::vector<Disk>& disks, const Disk& disk) {
   return std::any_of(disks.begin(), disks.end(), [&](const Disk& d) { return &d == &disk; });
 }
 
-// Finds the one volume of the node with `matches(volume)`, if any. Tries the place of `key` in
-// `index` first.
+// Finds a volume that Windows sees and for which `matches(volume)` is true, if any. Tries the place
+// of `key` in `index` first.
 template <typename Places, typename Key, typename Predicate>
 std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places DeviceIndex::*index,
                                         const Key& key, Predicate matches) {

@@ -33,7 +33,7 @@ class Errors final : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
-// Returns true if the text must be a name, because a textproto without fields would be empty.
+// Returns true if the text is a name. A textproto with fields has other characters, too.
 bool IsName(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '-' || c == '_';

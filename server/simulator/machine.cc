@@ -37,7 +37,7 @@ void StartArrivals(const NodeState& state, Disk& disk) {
   }
 }
 
-// Returns the state at the start: pending arrivals and services begin to wait.
+// Returns the state at the start of a node: the delays of pending arrivals and services begin now.
 NodeState Started(NodeState state) {
   const SteadyTime now = SteadyTime::Now();
   for (Disk* disk : AllDisks(state)) StartArrivals(state, *disk);
@@ -355,7 +355,7 @@ NodeState Machine::Snapshot() {
 
 void Machine::Reset() {
   core_.Change([&](NodeState& state) {
-    // A partition that is made anew is another volume.
+    // A partition that is made again must get another volume id.
     const uint64_t volumes_made = state.volumes_made;
     state = Started(initial_);
     state.volumes_made = std::max(state.volumes_made, volumes_made);

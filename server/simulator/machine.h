@@ -32,7 +32,8 @@ class Machine final : public FaultGate {
   // `disk[0].size_bytes`, and the reason, if such a node cannot exist.
   static absl::StatusOr<std::unique_ptr<Machine>> Create(NodeState state);
 
-  // Returns a disk as the cloud makes it, the scenario's `attach.disk`, without a place and a size.
+  // Returns a disk as the cloud makes it: the scenario's `attach.disk`, or a default disk if the
+  // scenario has no `attach`. AttachDisk() gives the disk its place.
   Disk NewDisk();
   // Gives `disk` the content and the identity of the disk `number`, or returns NOT_FOUND.
   absl::Status CopyDisk(uint32_t number, Disk* disk);
@@ -50,8 +51,8 @@ class Machine final : public FaultGate {
   // Adds an empty share to a server, and creates the server if necessary. Returns ALREADY_EXISTS if
   // the share exists.
   absl::Status AddShare(absl::string_view server, absl::string_view share);
-  // Adds a user to a server, or changes the password and so breaks the mappings with the old one.
-  // Returns NOT_FOUND for an unknown server.
+  // Adds a user to a server, or changes the password and so breaks the mappings with the old
+  // password. Returns NOT_FOUND for an unknown server.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view username,
                               const Secret& password);
   // Makes a mapping unhealthy until it is removed and made again; or returns NOT_FOUND.
@@ -60,7 +61,8 @@ class Machine final : public FaultGate {
   // Returns NOT_FOUND for an unknown name or address.
   absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
-  // Appends a rule to the fault table. Returns INVALID_ARGUMENT if it could never apply.
+  // Appends a rule to the fault table. Returns INVALID_ARGUMENT if the rule could never apply,
+  // RESOURCE_EXHAUSTED if there are 1024 rules.
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
   // Applies the rules that name an rpc. A rule with a resource applies to calls with a field of
@@ -75,8 +77,9 @@ class Machine final : public FaultGate {
   // unless each path begins with a drive.
   absl::Status SetOtherOpens(std::vector<OtherOpen> opens);
 
-  // The calls below change entries as other programs would, and create missing parent directories.
-  // Paths are `C:\a\b` or `\\server\share\a`.
+  // The calls below change entries as other programs would. Calls that create an entry also create
+  // missing parent directories. Paths are `C:\a\b` or, for files and directories to create,
+  // `\\server\share\a`.
   //
   // Creates or changes a file.
   absl::Status WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only);
@@ -85,7 +88,8 @@ class Machine final : public FaultGate {
   }
   // Creates a directory unless it exists.
   absl::Status MakeDirectory(absl::string_view path);
-  // Removes an empty directory of a drive, a mounted folder or a link; or returns NOT_FOUND.
+  // Removes an empty directory of a drive, a mounted folder or a link. Returns NOT_FOUND if there
+  // is none, INTERNAL if it cannot be removed.
   absl::Status RemoveFolder(absl::string_view path);
   // Creates a directory link on a drive. Its target is a path of either kind, and need not exist.
   // The target of a junction must be on a drive.
@@ -94,16 +98,18 @@ class Machine final : public FaultGate {
     return MakeLink(path.ToString(), target);
   }
 
-  // Restarts the whole machine: starts only the services that start by themselves, closes other
-  // processes' handles, notices new disks and sizes, and disconnects the SMB mappings that Windows
-  // remembers. Links, mount points and offline disks persist.
+  // Restarts the whole machine: closes other processes' handles, removes the SMB mappings that are
+  // not persistent and restores the others, opens the persistent iSCSI sessions, starts the
+  // services that start by themselves, and notices new disks and sizes. Links, mount points and
+  // offline disks persist.
   void Reboot();
 
-  // Returns the requests of hosts since the machine was made.
+  // Returns the number of requests of hosts since the machine was made.
   CallCounts CountCalls() const { return core_.counts(); }
   // Returns a copy of the whole state, secrets included.
   NodeState Snapshot();
-  // Restores the state in which the node was created.
+  // Restores the state in which the node was created. Ids of new volumes still differ from those of
+  // all earlier volumes.
   void Reset();
 
   // Returns the core for win32/ and wmi/, the host's views of the machine. The machine keeps

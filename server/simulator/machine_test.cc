@@ -34,7 +34,7 @@ Disk DiskWithVolume(int volume) {
   return disk;
 }
 
-// The last known place of a volume must never be taken for its current one.
+// The last known place of a volume must never be taken for its current place.
 TEST_F(MachineTest, FindVolumeReturnsAVolumesCurrentPlace) {
   const auto disk_of = [&](int volume) {
     return node_->core()->Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
@@ -55,7 +55,7 @@ TEST_F(MachineTest, FindVolumeReturnsAVolumesCurrentPlace) {
   ASSERT_THAT(node_->AttachDisk(DiskWithVolume(6), 6), Yields(6u));
   EXPECT_THAT(disk_of(5), Yields(5u));
   EXPECT_THAT(disk_of(6), Yields(6u));
-  // All disks behind this one move up.
+  // All disks behind this disk move up in NodeState::disks.
   ASSERT_THAT(node_->DetachDisk(1), IsOk());
   EXPECT_THAT(disk_of(6), Yields(6u));
   EXPECT_THAT(disk_of(5), Yields(5u));
@@ -72,7 +72,7 @@ TEST_F(MachineTest, FindVolumeReturnsAVolumesCurrentPlace) {
   EXPECT_THAT(disk_of(5), HasCode(kNotFound));
   ASSERT_THAT(host_->disk().SetOnline(context_, 9, true), IsOk());
   EXPECT_THAT(disk_of(5), Yields(9u));
-  // Two disks whose places are known change places.
+  // The disks change places in NodeState::disks, including two whose places are known.
   node_->core()->Change([](NodeState& state) {
     std::reverse(state.disks.begin(), state.disks.end());
     const absl::StatusOr<VolumePlace> system = FindDrive(state, 'C');
@@ -82,7 +82,7 @@ TEST_F(MachineTest, FindVolumeReturnsAVolumesCurrentPlace) {
   EXPECT_THAT(disk_of(6), Yields(6u));
 }
 
-TEST_F(MachineTest, TheMachineForgetsDetachedDisks) {
+TEST_F(MachineTest, TheDeviceIndexForgetsDetachedDisks) {
   for (int round = 0; round < 100; ++round) {
     const absl::StatusOr<uint32_t> number = node_->AttachDisk(RawDisk(uint64_t{1} << 30));
     ASSERT_THAT(number, IsOk());
@@ -138,7 +138,7 @@ TEST_F(MachineTest, AttachDiskRefusesImpossibleDisks) {
   EXPECT_THAT(node_->DetachDisk(4), HasCode(kNotFound));
 }
 
-TEST_F(MachineTest, LinksAndFilesArePlantedAtTheirPaths) {
+TEST_F(MachineTest, ImpossibleLinksAndFilesAreRefused) {
   EXPECT_THAT(node_->MakeLink("C:\\l", "relative"), HasCode(kInvalid));
   EXPECT_THAT(node_->MakeLink("l", "C:\\"), HasCode(kInvalid));
   EXPECT_THAT(node_->MakeLink("C:\\Windows", "C:\\"), HasCode(kExists));
@@ -195,7 +195,7 @@ TEST_F(MachineTest, ARebootKeepsTheDisksContentAndLosesTheStateInMemory) {
   EXPECT_TRUE(after.other_opens.empty());
   EXPECT_TRUE(after.iscsi_portals[0].targets[0].connected);
   EXPECT_FALSE(after.iscsi_portals[0].targets[1].connected);
-  // The login is persistent, whether or not it had a session.
+  // A persistent login is opened at the start even if it had no session before.
   EXPECT_TRUE(after.iscsi_portals[0].targets[2].connected);
   EXPECT_EQ(after.services[0].state, ServiceState::kRunning);
   EXPECT_EQ(after.services[1].state, ServiceState::kRunning);
@@ -208,7 +208,6 @@ TEST_F(MachineTest, AnArrivingDeviceEndsAwaitDeviceChange) {
   core.AwaitDeviceChange(seen, absl::Milliseconds(1));
   EXPECT_EQ(core.DeviceChanges(), seen);
 
-  // The administrator attaches a disk.
   std::thread cloud([&] { EXPECT_THAT(node_->AttachDisk(DiskWithVolume(5), 5), Yields(5u)); });
   core.AwaitDeviceChange(seen, absl::InfiniteDuration());
   cloud.join();

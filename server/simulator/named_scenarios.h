@@ -1,4 +1,4 @@
-// The nodes of scenarios/. They are part of the program.
+// The scenarios of scenarios/, which are part of the program.
 #pragma once
 
 #include <string>

@@ -81,8 +81,7 @@ TEST_P(NamedScenarioTest, AttachedDisksHaveDifferentAddressesAndNames) {
   }
 }
 
-// Calls must return every fact that a scenario gives for its disks.
-TEST_P(NamedScenarioTest, CallsReturnTheFactsThatTheScenarioGivesForItsDisks) {
+TEST_P(NamedScenarioTest, ListDisksReturnsTheFactsThatTheScenarioGivesForItsDisks) {
   const CallContext context;
   const auto machine = Node(GetParam().name);
   std::map<uint32_t, Disk> disks;
@@ -170,7 +169,7 @@ TEST(AttachTest, ACopyIsOfflineBesideItsOriginal) {
               FailsWith(kNotFound, "there is no disk 1"));
 }
 
-TEST(AttachTest, AnAzureNvmeDiskDiffersOnlyInItsLun) {
+TEST(AttachTest, AzureNvmeDisksHaveTheSameLocationAndDifferentLuns) {
   const auto node = Node("azure-nvme");
   const Disk disk = Attached(*node);
   EXPECT_EQ(disk.location, node->Snapshot().disks[0].location);
@@ -181,7 +180,7 @@ TEST(AttachTest, AnAzureNvmeDiskDiffersOnlyInItsLun) {
   EXPECT_EQ(Attached(*node).facts.lun, 2u);
 }
 
-TEST(AttachTest, ADiskArrivesAfterTheCloudsDelay) {
+TEST(AttachTest, AnArrivingDiskAppearsAtARebootButNotAtARescan) {
   const auto node = Node(
       "attach { arrival_ms: 3600000 } disk { number: 4 size_bytes: 1073741824 "
       "arriving: true } disk { number: 5 size_bytes: 1073741824 }");

@@ -13,7 +13,7 @@
 namespace csi_proxy::machine::simulator {
 namespace {
 
-// Windows gives up after this number of steps.
+// The maximum number of links and mount points that Windows follows in a path.
 constexpr int kMaxSteps = 63;
 
 // Walks along one path.

@@ -12,7 +12,7 @@
 
 namespace csi_proxy::machine::simulator {
 
-// The end of a path, or the deepest point that exists. Valid until the state changes.
+// The end of a path, or the deepest entry on the way that exists. Valid until the state changes.
 struct Resolved {
   // The tree of the deepest entry that exists; null if a drive, a mounted volume or a share on the
   // way is not there, or if the volume has no file system.
@@ -23,7 +23,8 @@ struct Resolved {
   std::optional<VolumePlace> place;
   // The components below `entry` that do not exist.
   std::vector<std::string> missing;
-  // The first missing component belongs to a link's target: the link is dangling.
+  // True if a link on the way is dangling: the first missing component, or the missing drive or
+  // share, belongs to the link's target.
   bool dangling = false;
 
   bool found() const { return tree != nullptr && missing.empty(); }
@@ -39,7 +40,7 @@ absl::StatusOr<Resolved> ResolveBelow(NodeState& state, const VolumePlace& root,
                                       const std::vector<std::string>& names,
                                       absl::string_view path);
 
-// Resolves a path on a server. Sets `tree` only if the node has a healthy mapping of the share.
+// Resolves a path on a server. Sets `tree` only if the node can read the share through a mapping.
 Resolved ResolveUnc(NodeState& state, const UncPath& path);
 
 }  // namespace csi_proxy::machine::simulator

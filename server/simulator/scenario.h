@@ -19,8 +19,8 @@ namespace csi_proxy::machine::simulator {
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
 
-// Converts a description. Returns INVALID_ARGUMENT like LoadScenario(). Machine::Create() checks
-// whether such a node, disk or rule can exist.
+// Convert a node and a disk. Return INVALID_ARGUMENT, with the field's path, for a value that
+// cannot be read. Machine checks whether such a node or disk can exist.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
 // Returns a disk as the machine's cloud makes it, with the fields that `proto` sets.

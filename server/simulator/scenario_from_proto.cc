@@ -1,4 +1,4 @@
-// Converts a described node to a state. This file checks each field alone; CheckState() checks
+// Converts the proto of a node to a state. This file checks each field alone; CheckState() checks
 // fields together.
 #include <set>
 #include <utility>
@@ -19,7 +19,8 @@ namespace {
 
 namespace proto = ::csi_proxy::simulated;
 
-// The most files, few enough for any machine's memory; directories above listed files count too.
+// The maximum number of files and directories of a scenario, which keeps it small in memory.
+// Directories above listed files count too.
 constexpr size_t kMaxFiles = 100'000;
 
 WindowsError ReadError(const proto::WindowsError& in) {
@@ -28,7 +29,8 @@ WindowsError ReadError(const proto::WindowsError& in) {
   return error;
 }
 
-// Converts an enumeration with the numbers of the C++ type; proto3 allows other numbers.
+// Converts an enumeration that has the numbers of the C++ type. Reports numbers above `last`, which
+// proto3 allows.
 template <typename Enum>
 Enum ReadEnum(int value, int last, const std::string& at, absl::string_view field,
               Problems* problems) {
@@ -100,7 +102,7 @@ class Reader {
   }
 
   OtherOpen ReadOtherOpen(const proto::OtherOpen& in, const std::string& at) {
-    // By proto::Right.
+    // The bits for each proto::Right.
     static constexpr uint32_t kRights[] = {right::kReadData, right::kWriteData, right::kDelete};
     static constexpr uint32_t kShares[] = {share::kRead, share::kWrite, share::kDelete};
     const auto read = [&](const auto& names, const uint32_t* bits, absl::string_view field) {

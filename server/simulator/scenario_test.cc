@@ -36,7 +36,7 @@ TEST(ScenarioTest, TheDefaultScenarioSurvivesADumpAndALoad) {
               Yields(true));
 }
 
-TEST(ScenarioTest, TheDumpOfAChangedNodeShowsTheChanges) {
+TEST(ScenarioTest, AChangedNodeSurvivesADumpAndALoad) {
   auto node = *LoadScenario(DefaultScenarioText(), "default.textproto");
   const CallContext context;
   const auto host = NewSimulatedHost(*node);

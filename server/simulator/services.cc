@@ -23,7 +23,8 @@ bool DependsOn(const Service& service, absl::string_view name) {
                      [&](const std::string& other) { return EqualNames(other, name); });
 }
 
-// Appends the active services that depend on `name`, each once, the outermost first.
+// Appends the active services that depend on `name`, each once, and each behind the services that
+// depend on it.
 void CollectDependents(const NodeState& state, absl::string_view name, std::set<std::string>* seen,
                        std::vector<std::string>* dependents) {
   for (const Service& service : state.services) {
@@ -33,7 +34,8 @@ void CollectDependents(const NodeState& state, absl::string_view name, std::set<
   }
 }
 
-// Starts a service after its dependencies. They form no circle (CheckState), so this ends.
+// Starts a service after its dependencies. Dependencies form no circle (CheckState()), so the
+// recursion ends.
 absl::Status Start(NodeState& state, Service& service, SteadyTime now) {
   const std::string operation = absl::StrCat("starting service '", service.name, "'");
   if (service.start_type == ServiceStartType::kDisabled) {

@@ -1,5 +1,5 @@
-// A node's Windows services. Callers must hold the lock and check the calls. A pending state ends
-// at the first AdvanceServices() after it is due.
+// A node's Windows services. Callers must hold the lock of Core, and must have checked the
+// arguments. A pending state ends at the first AdvanceServices() after its time.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ namespace csi_proxy::machine::simulator {
 // Returns the service of that name, or null.
 Service* FindService(NodeState& state, absl::string_view name);
 
-// Returns true if any service is about to start or stop.
+// Returns true if any service is starting or stopping.
 bool AnyServicePending(const NodeState& state);
 // Ends the pending states that have lasted long enough.
 void AdvanceServices(NodeState& state, SteadyTime now);
 
-// Resets all services to their state after boot: stops all, then starts the automatic ones and
-// their dependencies, unless one of these is disabled.
+// Resets all services to their state after boot: stops all, then starts the services that start at
+// boot, with their dependencies. A service with a disabled dependency stays stopped.
 void RestartServices(NodeState& state, SteadyTime now);
 
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,

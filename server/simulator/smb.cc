@@ -92,7 +92,7 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
     return absl::NotFoundError(
         absl::StrCat("server ", server->name, " has no share ", SplitShare(share).second));
   }
-  // A server accepts one user, as long as there is a session with it
+  // Windows refuses a second user for a server while it has a session with the server
   // (github.com/kubernetes-csi/csi-driver-smb/issues/219).
   for (const SmbMappingState& other : state.smb_mappings) {
     if (EqualNames(SplitShare(other.remote_path).first, server->name) &&

@@ -1,5 +1,6 @@
-// The SMB servers that a node knows, and its global mappings. `share` is `\\host\share` in any
-// case. Callers must hold the lock and check the calls.
+// The SMB servers that a node knows, and its global mappings. `share` is `\\host\share`, whose
+// letter case does not matter. Callers must hold the lock of Core, and must have checked the
+// arguments.
 #pragma once
 
 #include <string>
@@ -13,9 +14,9 @@ namespace csi_proxy::machine::simulator {
 // Returns the server of that name, or null.
 SmbServer* FindServer(NodeState& state, absl::string_view name);
 SmbShare* FindShare(NodeState& state, absl::string_view share);
-// Returns the share if the node has a healthy mapping of it, so that it can be read now.
+// Returns the share if the node can read it through a mapping now, else null.
 SmbShare* FindReadableShare(NodeState& state, absl::string_view share);
-// Returns true if everything below the share is "access denied".
+// Returns true if Windows denies access to everything in the share.
 bool IsDenied(NodeState& state, absl::string_view share);
 
 struct SmbCredentials {
@@ -25,10 +26,10 @@ struct SmbCredentials {
 
 // Returns true if Windows shows a mapping as OK. Its share may be unreadable all the same.
 bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping);
-// Maps a share. Returns ALREADY_EXISTS if it is mapped; NOT_FOUND if the server or the share does
-// not exist; FAILED_PRECONDITION if the server refuses the credentials, if another mapping of the
-// server has another user, an earlier password or saved credentials, or if the server must encrypt
-// and cannot.
+// Maps a share. Returns ALREADY_EXISTS if it is mapped without a drive letter; NOT_FOUND if the
+// server or the share does not exist; INTERNAL if the server is unreachable; FAILED_PRECONDITION if
+// the server refuses the credentials, if another mapping of the server has another user, is broken
+// or was restored at a restart, or if the server must encrypt and cannot.
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
                            const SmbCredentials& credentials, bool require_privacy,
                            bool persistent);
@@ -36,11 +37,11 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
 // Returns NOT_FOUND if there is no such mapping.
 absl::Status RemoveMapping(NodeState& state, absl::string_view share, absl::string_view local_path);
 
-// Adds a user, or changes the password and so breaks the mappings with the old one. Returns
+// Adds a user, or changes the password and so breaks the mappings with the old password. Returns
 // NOT_FOUND for an unknown server.
 absl::Status ChangePassword(NodeState& state, absl::string_view server, absl::string_view user,
                             const Secret& password);
-// Breaks a mapping. Returns NOT_FOUND if the share is not mapped.
+// Breaks the share's mapping without a drive letter. Returns NOT_FOUND if there is none.
 absl::Status BreakMapping(NodeState& state, absl::string_view share);
 
 }  // namespace csi_proxy::machine::simulator

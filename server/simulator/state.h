@@ -1,7 +1,7 @@
 // The whole of a simulated node as one plain value: a scenario describes it, the node changes it
-// and a dump shows it. In a node's initial state, a field with the infinite future means a time
-// after the start of the node (`cached_at`: after the arrival), by the delay that the field names.
-// Not thread-safe: a Machine must guard its state.
+// and a dump shows it. In a node's initial state, a time of the infinite future stands for the
+// start of the node (for `cached_at`, the arrival of the volume) plus the delay that the field's
+// comment names. Not thread-safe: a Machine must guard its state.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct Volume {
   uint32_t allocation_unit_bytes = 0;
 };
 
-// The facts of a disk that only MSFT_Disk shows. The rest of the node does not depend on them.
+// Further facts of a disk: its names, and its state as MSFT_Disk shows it.
 struct DiskFacts {
   uint16_t bus_type = 0;
   // The reason of an offline disk; 0: by policy.
@@ -63,7 +63,8 @@ struct DiskFacts {
   uint16_t health = 0;
   // Empty: made from page 83, or from the number.
   std::string unique_id;
-  // Windows runs on the disk, or starts from it, although it is not the disk with C:.
+  // True if Windows runs on the disk (`is_boot`) or starts from it (`is_system`), although C: is on
+  // another disk.
   bool is_boot = false;
   bool is_system = false;
   // The names of an NVMe disk in page 83; empty or 0 if it lacks the name. The EUI is hexadecimal.
@@ -82,21 +83,22 @@ struct DiskPartition {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<Volume> volume;
-  // The volume appears at this time. Delay: NodeState::volume_arrival_delay.
+  // The time at which the volume appears. Delay: NodeState::volume_arrival_delay.
   SteadyTime arrives_at = SteadyTime::InfinitePast();
-  // WMI shows the volume at this time or an earlier refresh. Delay: Behaviour::volume_cache_delay.
+  // The time from which WMI shows the volume, unless a refresh comes earlier. Delay:
+  // Behaviour::volume_cache_delay.
   SteadyTime cached_at = SteadyTime::InfinitePast();
-  // The volume is not mounted, because automount is disabled and no program has called
+  // True if the volume is not mounted, because automount is disabled and no program has called
   // MSFT_Partition.Online yet.
   bool awaits_online = false;
-  // The file system was mounted while the disk was read-only, and refuses writes until it is
-  // mounted again.
+  // True if the file system was mounted while the disk was read-only, and refuses writes until it
+  // is mounted again.
   bool mounted_read_only = false;
-  // The firmware starts Windows from this partition; only on MBR disks.
+  // True if the firmware starts Windows from this partition; only on MBR disks.
   bool active = false;
 };
 
-// Bytes that lie on a disk from its `offset_bytes` on, written by an earlier user of the disk.
+// Bytes that an earlier user of a disk wrote from `offset_bytes` on.
 struct DiskBytes {
   uint64_t offset_bytes = 0;
   std::string bytes;
@@ -105,7 +107,7 @@ struct DiskBytes {
 struct Disk {
   uint32_t number = 0;
   // The size that Windows knows. The hardware may have grown to `grown_size_bytes` (0: unchanged);
-  // a rescan notices it.
+  // a rescan notices the growth.
   uint64_t size_bytes = 0;
   uint64_t grown_size_bytes = 0;
   std::string location;
@@ -118,11 +120,11 @@ struct Disk {
   uint32_t sector_bytes = 512;
   bool online = true;
   bool read_only = false;
-  // Attached, but not visible before the next rescan.
+  // True if the disk is attached, but not visible before the next rescan.
   bool awaits_rescan = false;
-  // Attached, but not visible before this time. Delay: Attach::arrival_delay.
+  // The time before which Windows does not see the attached disk. Delay: Attach::arrival_delay.
   SteadyTime arrives_at = SteadyTime::InfinitePast();
-  // Windows does not use the disk: it shows an MSFT_Disk without `Number`, and no device.
+  // True if Windows has no device for the disk, and WMI shows it without `Number`.
   bool without_number = false;
   DiskFacts facts;
   std::vector<DiskPartition> partitions;  // by offset
@@ -165,10 +167,10 @@ struct SmbMappingState {
   // `\\host\share`, lower case.
   std::string remote_path;
   std::string username;
-  // The mapping's password is no longer the user's, or an administrator broke it. Windows still
-  // shows the mapping as OK (github.com/kubernetes/kubernetes/issues/93805).
+  // True if the mapping's password is no longer the user's, or an administrator broke the mapping.
+  // Windows still shows the mapping as OK (github.com/kubernetes/kubernetes/issues/93805).
   bool broken = false;
-  // Windows shows the mapping as disconnected, as it does if it has not been used for a while.
+  // True if Windows shows the mapping as disconnected, because it has not been used for a while.
   bool idle = false;
   // `G:`, or empty.
   std::string local_path;
@@ -180,21 +182,21 @@ struct SmbMappingState {
 
 enum class ChapMode { kNone, kOneWay, kMutual };
 
-// A target as one portal offers it. If several portals offer a target, by its IQN, the first has
-// its disks and credentials; each further portal has only a session of its own. A `separate` entry
-// is another target with the same IQN.
+// A target as one portal offers it. If several portals offer one IQN, they are paths to one target.
+// The entry of the first portal has the target's disks and credentials; each further entry has only
+// a session of its own. An entry with `separate` is another target with the same IQN.
 struct IscsiTarget {
   std::string iqn;
   ChapMode chap = ChapMode::kNone;
   std::string username;
   Secret secret;
-  // With this secret the target authenticates itself, for ChapMode::kMutual.
+  // The secret by which the target authenticates itself, for ChapMode::kMutual.
   Secret mutual_secret;
   bool separate = false;
   bool connected = false;
-  // The session logged in with this authentication.
+  // The authentication of the session.
   ChapMode session_chap = ChapMode::kNone;
-  // The session is connected again at the next start.
+  // True if the session is opened again at the next start of the node.
   bool persistent = false;
   // At the first portal: the target's disks. The node has them while a session by any portal is
   // connected. At each further portal: the disks that its session shows a second time, because MPIO
@@ -219,12 +221,11 @@ struct Service {
   std::string name;
   std::string display_name;
   ServiceStartType start_type = ServiceStartType::kManual;
-  // A pending state must end `start_latency` or `stop_latency` after it began.
   ServiceState state = ServiceState::kStopped;
   std::vector<std::string> depends_on;
   absl::Duration start_latency;
   absl::Duration stop_latency;
-  // A pending state ends at this time. Delay: the service's whole latency.
+  // The time at which a pending state ends. Delay: start_latency or stop_latency.
   SteadyTime pending_until = SteadyTime::InfiniteFuture();
 };
 
@@ -240,12 +241,12 @@ struct FaultRule {
   std::string resource;
   // The number of times that the rule applies before it is removed; 0 for always.
   uint32_t times = 0;
-  // The delay of the operation. The end of the call ends it early.
+  // The delay of the operation. The end of the call ends the delay early.
   absl::Duration latency;
-  // The operation never returns, like one that waits in the kernel for a dead disk: only the end of
-  // the process ends it, not that of the call or of the node.
+  // True if the operation never returns, like one that waits in the kernel for a dead disk. Only
+  // the end of the process ends it, not the end of the call or of the node.
   bool stuck = false;
-  // A WMI method does its work after the latency although its caller has gone.
+  // True if a WMI method does its work after the latency although its caller has gone.
   bool goes_on = false;
   AnsweredObjects objects = AnsweredObjects::kAll;
   // OK means that only the latency applies.
@@ -253,13 +254,13 @@ struct FaultRule {
   WindowsError error;
 };
 
-// The out parameters of WMI's methods.
+// The objects in the out parameters of WMI's methods: as documented, null, or text instead.
 enum class OutParameters { kGiven, kNull, kOdd };
 
 // The scenario's choice where Windows may behave in more than one way, by version, setting or
-// chance.
+// chance. A flag is true if Windows behaves as the flag's comment says.
 struct Behaviour {
-  // WMI shows a new volume later than the mount manager by this time, unless it is refreshed.
+  // WMI shows a new volume later than the mount manager by this time, unless WMI is refreshed.
   absl::Duration volume_cache_delay = absl::Seconds(1);
   OutParameters out_parameters = OutParameters::kGiven;
   // A volume that is new to the node stays away until its partition is brought online, as after
@@ -276,7 +277,7 @@ struct Behaviour {
   bool delete_pending_is_denied = false;
   // MSFT_Disk.Online makes the disk read-only.
   bool online_makes_read_only = false;
-  // The bytes of the free space behind a resized partition that Windows keeps.
+  // The bytes of the free space behind a partition that a resize cannot use.
   uint64_t resize_reserve_bytes = 0;
   // The mount manager does not notice that a reparse point was deleted, and keeps mounts of volumes
   // that are gone.
@@ -285,11 +286,11 @@ struct Behaviour {
   bool clearing_read_only_remounts = false;
   // A disk stays online while another process has an entry on it open.
   bool open_files_keep_online = false;
-  // MPIO shows the disks that several sessions of a target bring as one.
+  // MPIO claims the disks of iSCSI: a disk that several sessions of a target bring is shown once.
   bool mpio = false;
 };
 
-// A handle that another process of the node holds on the entry at the path, with the bits of
+// A handle that another process of the node holds on the entry at `path`, with the bits of
 // server/machine/access.h.
 struct OtherOpen {
   std::string path;
@@ -299,8 +300,8 @@ struct OtherOpen {
   std::string image_name{};
 };
 
-// The last known places of disks and volumes, so that a search need not visit all. Not kept up to
-// date: a reader must check that the disk or volume is still there (see find_storage.cc).
+// The last known places of disks and volumes, so that a search need not visit all disks. Not kept
+// up to date: a reader must check that the disk or volume is still there (see find_storage.cc).
 struct DeviceIndex {
   struct Place {
     size_t disk = 0;  // in NodeState::disks
@@ -326,7 +327,7 @@ struct NodeState {
   std::vector<FaultRule> faults;
   Behaviour behaviour;
   std::vector<OtherOpen> other_opens;
-  // If unset, the cloud attaches every disk at once and exactly as AttachDisk requests it.
+  // If unset, the cloud attaches every disk without a delay, exactly as AttachDisk requests it.
   std::optional<Attach> attach;
   DeviceIndex device_index;
 };

@@ -296,7 +296,7 @@ absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
 SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place) {
   const DiskPartition& partition = *place.partition;
   SupportedSize size;
-  // A volume without a file system has no content that limits shrinking.
+  // The double does not shrink a volume without a file system.
   size.min_bytes = place.volume->file_system.empty()
                        ? partition.size_bytes
                        : std::min(partition.size_bytes,

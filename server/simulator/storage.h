@@ -1,5 +1,5 @@
 // Disks, partitions and volumes of a node state, and the operations on them. Callers must hold the
-// lock and check the calls.
+// lock of Core, and must have checked the arguments.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 
 inline constexpr uint32_t kSectorBytes = 512;
 
-// The letter of the volume with Windows. It cannot be formatted or go offline.
+// The letter of the volume with Windows. The volume cannot be formatted, and its disk cannot go
+// offline.
 inline constexpr char kSystemDrive = 'C';
 
-// Partitions begin at least this far behind the start of the disk, and end at least this far before
-// its end.
+// The distance in bytes that new partitions keep from the start and the end of the disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
-// The size of the protective MBR, the header and the table. A second table and header lie at the
-// end of the disk.
+// The bytes of the protective MBR, the header and the table at the start of a GPT disk. A second
+// table and header lie at the end of the disk.
 inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
@@ -80,10 +80,11 @@ uint64_t FileSystemBytes(const DiskPartition& partition);
 // entry, and the files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);
 
-// Returns a volume's mount points: drives (`D:\`) and folders of drives (`C:\a\b\`).
+// Returns a volume's mount points as the mount manager lists them: drives (`D:\`) and folders of
+// drives (`C:\a\b\`).
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume);
 
-// Returns the folder as MountPointsOf() names it; empty if the volume has no letter.
+// Returns the folder of `holder` as MountPointsOf() names it; empty if `holder` has no letter.
 std::string FolderName(const Volume& holder, Tree::Id folder);
 // Add and remove the mount manager's stale entry of a folder for a volume.
 void KeepStaleFolder(NodeState& state, const VolumeId& volume, const std::string& folder);
@@ -91,12 +92,13 @@ void ForgetStaleFolder(NodeState& state, const std::string& folder);
 
 // Reads `size` bytes of a disk from `offset`, or fewer at its end.
 Bytes ReadBytes(const Disk& disk, uint64_t offset, size_t size);
-// Zeroes the bytes that earlier users left in a range.
+// Removes the pieces of `disk.foreign` that begin in a range.
 void EraseForeign(Disk& disk, uint64_t offset, uint64_t size);
 
 // Returns true if the volume's file system refuses writes.
 bool IsWriteProtected(const VolumePlace& place);
-// Returns INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
+// Returns INTERNAL with Windows' error unless a new entry of `bytes` fits and the volume can be
+// written.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
 
 // Starts the delays until the mount manager and, later, WMI show a new volume.
@@ -107,10 +109,10 @@ void BringOnline(const NodeState& state, DiskPartition& partition);
 void RefreshVolumes(Disk& disk);
 // Makes Windows notice the disk's size.
 void UpdateSize(Disk& disk);
-// Makes growth and new disks visible, and new volumes to WMI.
+// Makes Windows notice new disks and sizes, and WMI the volumes that have arrived.
 void Rescan(NodeState& state);
 
-// Returns true if another online disk has the same identity; Windows keeps the later one offline.
+// Returns true if another online disk has the same `disk_id`. Windows keeps the later disk offline.
 bool Collides(NodeState& state, const Disk& disk);
 void KeepOffline(Disk& disk);
 // Sets or clears the read-only flag of a disk.
@@ -120,9 +122,9 @@ absl::Status Resign(NodeState& state, Disk& disk);
 
 // Brings a disk online: its volumes begin to arrive. Fails for a read-only disk that collides.
 absl::Status TakeOnline(NodeState& state, Disk& disk);
-// Takes a disk offline. Fails for the disk with Windows.
+// Takes a disk offline. Fails for a disk that Windows runs on or starts from.
 absl::Status TakeOffline(Disk& disk);
-// Mounts the file system again.
+// Mounts the file system again: read-only if the disk is read-only.
 void Remount(const VolumePlace& place);
 absl::Status InitializeGpt(Disk& disk);
 absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk);
@@ -151,8 +153,8 @@ VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_num
 // Makes a GUID in braces, as a GPT contains it, that no other disk gets.
 std::string MakeDiskId(NodeState& state, const Disk& disk);
 
-// Puts the disk at `place` of the cloud, or at the first free one, and fills in the placeholders of
-// its texts. Returns ALREADY_EXISTS if another disk has the place.
+// Puts the disk at `place` of the cloud, or at the first free place, and fills in the placeholders
+// of its texts. Returns ALREADY_EXISTS if another disk has the place.
 absl::Status AssignLocation(NodeState& state, std::optional<uint32_t> place, Disk& disk);
 
 }  // namespace csi_proxy::machine::simulator

@@ -12,7 +12,7 @@
 namespace csi_proxy::machine::simulator {
 
 // C: on disk 0, with the kubelet's tree; disk 1 raw, 1 GiB; disk 2 with a formatted volume; disk 3
-// offline. Volumes arrive at once.
+// offline. Volumes arrive without a delay.
 inline constexpr char kTestScenario[] = R"(
   bios_serial_number: "BIOS-1"
   behaviour { volume_cache_ms: 0 }

@@ -23,11 +23,11 @@ namespace csi_proxy::machine::simulator {
 // thread-safe.
 class Tree {
  public:
-  // Names an entry while it exists; never reused, in any tree. All roots have the same id, and the
-  // copies of an entry have the original's.
+  // Names an entry while it exists. Ids are never reused, in any tree, but all roots have the same
+  // id, and a copy of an entry has the original's id.
   using Id = uint64_t;
   static constexpr Id kRoot = 0;
-  // The largest file that NTFS allows with its usual clusters, and the largest size to pass here.
+  // The maximum size of a file in bytes: what NTFS allows with its usual clusters of 4 KiB.
   static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;
 
   enum class Kind { kDirectory, kFile, kLink };
@@ -65,8 +65,8 @@ class Tree {
 
   bool Has(Id id) const { return entries_.contains(id); }
   const Entry& at(Id id) const { return entries_.at(id); }
-  // Returns a directory's entry by name; nullopt if it is missing, or if `directory` is not a
-  // directory.
+  // Returns a directory's entry by name; nullopt if the entry is missing, or if `directory` is not
+  // a directory.
   std::optional<Id> Find(Id directory, absl::string_view name) const;
   // Returns the names from the root down to the entry, joined by `\`; empty for the root.
   std::string PathOf(Id id) const;
@@ -83,7 +83,8 @@ class Tree {
   void Remove(Id id);
   // Removes all entries below a directory.
   void RemoveChildren(Id id);
-  // Sets or ends the mount at a directory; a junction becomes the mount point.
+  // Sets the mount at a directory or junction, or ends it if `volume` is nullopt. A junction
+  // becomes a directory, and a reparse tag is cleared.
   void SetMounted(Id directory, std::optional<VolumeId> volume, bool by_hand = false);
   // Makes an empty directory a link, or changes a link's target.
   void SetLink(Id id, std::string target, bool junction = false);
@@ -99,13 +100,13 @@ class Tree {
   static uint64_t RoundedSize(uint64_t size_bytes);
 
  private:
-  // ForgetMount() must be called before an entry changes or goes, NoteMount() after it was added or
-  // changed.
+  // ForgetMount() must be called before an entry is changed or removed, NoteMount() after an entry
+  // is added or changed.
   void ForgetMount(Id id);
   void NoteMount(Id id);
 
   std::unordered_map<Id, Entry> entries_;
-  // The directories with a mounted volume.
+  // The directories with a mount that the mount manager knows, by volume.
   std::set<std::pair<VolumeId, Id>> mounts_;
   uint64_t file_bytes_ = 0;
 };

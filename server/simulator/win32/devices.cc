@@ -204,7 +204,7 @@ Answer GetDriveLayout(const Request& request) {
   return Failure(request.operation, win32_error::kNotSupported);
 }
 
-// Dismounts at once, even if files are open, as the file systems of Windows do.
+// Dismounts immediately, even if files are open, as the file systems of Windows do.
 Answer DismountVolume(const Request& request) {
   Remount(*request.device.place);
   return Bytes();
@@ -220,8 +220,8 @@ Answer ExtendVolume(const Request& request) {
   return Bytes();
 }
 
-// Asks the file system. A handle without access rights does not reach it
-// (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
+// Returns the dirty bit of the file system. A handle without access rights does not reach the file
+// system (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
 Answer IsVolumeDirty(const Request& request) {
   if (request.access == DeviceAccess::kNone) {
     return Failure(request.operation, win32_error::kInvalidParameter);
@@ -238,7 +238,7 @@ Answer GetDiskAttributes(const Request& request) {
   return machine::MakeDiskAttributes({.is_offline = !disk.online, .is_read_only = disk.read_only});
 }
 
-// Sets the read-only flag alone: disks go offline and online by WMI.
+// Sets the read-only flag. Refuses to set the offline flag, because the host uses WMI for it.
 Answer SetDiskAttributes(const Request& request) {
   const auto change = machine::ParseSetDiskAttributes(request.input);
   if (!change.ok()) return Failure(request.operation, win32_error::kInvalidParameter);

@@ -32,7 +32,8 @@ absl::StatusOr<T> AsWin32(absl::StatusOr<T> result) {
   return result;
 }
 
-// Lets calls fail as Win32 calls do. Thread-safe. REQUIRES: the core outlives the gate.
+// Runs the calls of the simulated Os, and converts their errors by AsWin32(). Thread-safe.
+// REQUIRES: the core outlives the gate.
 class Gate {
  public:
   explicit Gate(Core* core) : core_(core) {}
@@ -54,9 +55,9 @@ class Gate {
   Core* core_;
 };
 
-// Implements Os::Control(). Disks accept the disk codes of layouts.h; volumes accept its codes for
-// a volume or the disk below. Any other code fails with ERROR_INVALID_FUNCTION. A disk is
-// `\\.\PhysicalDriveN` or DevicePath(N).
+// Implements Os::Control(). A disk and a volume accept the codes of layouts.h that kControlCodes
+// lists for them. Any other code fails with ERROR_INVALID_FUNCTION. A disk is `\\.\PhysicalDriveN`
+// or DevicePath(N).
 absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string& device,
                                              machine::DeviceAccess access, uint32_t code,
                                              const machine::Bytes& input, size_t max_output);

@@ -23,7 +23,8 @@ using machine::File;
 using machine::FileAttributes;
 
 constexpr int64_t kMaxNameLength = 255;
-// About as many entries as the buffer of the real calls holds.
+// The maximum number of entries that ListNext() returns: about as many as the buffer of the real
+// call holds.
 constexpr size_t kListedAtOnce = 400;
 
 bool IsName(absl::string_view name) {
@@ -328,7 +329,7 @@ class FileDouble final : public File {
     if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation());
     if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
       const absl::Status free = open_->Check(state, {end.place, *there}, {}, operation);
-      // The entry may just have been removed.
+      // Check() may have removed the entry.
       if (free.ok()) return Failure(operation(), win32_error::kAlreadyExists);
       if (!IsFileNotFound(free)) return free;
     }
@@ -353,7 +354,7 @@ class FileDouble final : public File {
   bool deleted_it_ = false;
   // The last name that ListNext() returned, by FoldName().
   std::string listed_;
-  // The file was opened by this path. It names the file as long as the file is open.
+  // The path by which the file was opened. Errors and fault rules call the file by it.
   const std::string path_;
 };
 

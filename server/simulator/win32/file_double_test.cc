@@ -41,7 +41,7 @@ TEST_F(FileDoubleTest, ANameMustBeOnePathComponent) {
   EXPECT_THAT(directory->CreateDirectory(std::string(255, 'a')), IsOk());
 }
 
-TEST_F(FileDoubleTest, AnOpenEntryCannotBeDeletedByAnotherHandle) {
+TEST_F(FileDoubleTest, OpensForDeletionConflictWithOtherOpens) {
   const std::unique_ptr<File> directory = TestDirectory();
   { OpenedFile made = directory->CreateDirectory("a"); }
   for (const Access first : {Access::kRead, Access::kWriteAttributes, Access::kDelete}) {
@@ -56,7 +56,7 @@ TEST_F(FileDoubleTest, AnOpenEntryCannotBeDeletedByAnotherHandle) {
       }
     }
   }
-  // All of them are closed again.
+  // All handles are closed again.
   EXPECT_THAT(directory->Open("a", Access::kDelete), IsOk());
   EXPECT_THAT(Open(kSystemVolume, {"t"}, Access::kDelete),
               FailsWithWin32(win32_error::kSharingViolation));
@@ -77,7 +77,7 @@ TEST_F(FileDoubleTest, ADeletedEntryKeepsItsNameUntilItIsClosed) {
   EXPECT_THAT((*parent)->Delete(), IsOk());
 }
 
-TEST_F(FileDoubleTest, NothingIsDeletedFromAWriteProtectedDisk) {
+TEST_F(FileDoubleTest, AWriteProtectedDiskRefusesDeletionsAndReparsePoints) {
   OpenedFile made = (*os_->OpenRoot(NewVolume(1)))->CreateDirectory("a");
   const std::string volume = os_->ListVolumes()->back();
   made->reset();
@@ -189,7 +189,7 @@ TEST(ConflictTest, EachOpenMustShareTheAccessOfTheOtherOpen) {
       EXPECT_TRUE(Conflict(asking, {other.access, kAll & ~one.share}));
       EXPECT_TRUE(Conflict({other.access, kAll & ~one.share}, asking));
     }
-    // An open for attributes alone conflicts with no other, even if the other shares nothing.
+    // An open for attributes alone conflicts with no other open, although it shares nothing itself.
     EXPECT_FALSE(Conflict(asking, {right::kReadAttributes | right::kWriteAttributes, 0}));
     EXPECT_FALSE(Conflict({right::kSynchronize | right::kReadAttributes, 0}, asking));
   }

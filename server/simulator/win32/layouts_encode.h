@@ -1,4 +1,5 @@
-// Encodes what layouts.h and reparse_point.h parse. Only doubles and tests may link it.
+// Encodes what layouts.h and reparse_point.h parse, and parses requests. Only doubles and tests may
+// link it.
 #pragma once
 
 #include <array>
@@ -34,17 +35,17 @@ struct DeviceIdentifier {
   Bytes bytes;
 };
 
-// STORAGE_DEVICE_ID_DESCRIPTOR.
+// Returns a STORAGE_DEVICE_ID_DESCRIPTOR.
 Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers);
-// SCSI_ADDRESS.
+// Returns a SCSI_ADDRESS.
 Bytes MakeScsiAddress(const ScsiAddress& address);
-// STORAGE_DEVICE_NUMBER.
+// Returns a STORAGE_DEVICE_NUMBER.
 Bytes MakeDeviceNumber(const DeviceNumber& number);
-// The answer of FSCTL_IS_VOLUME_DIRTY.
+// Returns the answer of FSCTL_IS_VOLUME_DIRTY.
 Bytes MakeIsDirty(bool is_dirty);
-// GET_LENGTH_INFORMATION.
+// Returns a GET_LENGTH_INFORMATION.
 Bytes MakeLength(uint64_t length);
-// GET_DISK_ATTRIBUTES.
+// Returns a GET_DISK_ATTRIBUTES.
 Bytes MakeDiskAttributes(const DiskAttributes& attributes);
 // The fields of a PARTITION_INFORMATION_EX.
 struct PartitionDescription {
@@ -60,12 +61,13 @@ struct PartitionDescription {
   bool mbr_active = false;
 };
 enum class LayoutStyle : uint32_t { kMbr = 0, kGpt = 1, kRaw = 2 };
-// DRIVE_LAYOUT_INFORMATION_EX.
+// Returns a DRIVE_LAYOUT_INFORMATION_EX.
 Bytes MakeDriveLayout(LayoutStyle style, const std::vector<PartitionDescription>& partitions);
-// VOLUME_DISK_EXTENTS.
+// Returns a VOLUME_DISK_EXTENTS.
 Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents);
 
-// The sectors that an ExtendVolumeRequest() names. INVALID_ARGUMENT if it is too short.
+// Returns the number of sectors in a request of ExtendVolumeRequest(), or INVALID_ARGUMENT if the
+// request is too short.
 absl::StatusOr<uint64_t> ParseExtendVolume(const Bytes& request);
 
 // Returns the RawSMBIOSData of a machine with this serial number (may be ""): BIOS information,
@@ -77,7 +79,7 @@ struct PropertyQuery {
   uint32_t property_id = 0;
   uint32_t query_type = 0;
 };
-// Returns INVALID_ARGUMENT if the request is too short: Windows' ERROR_INVALID_PARAMETER.
+// Parses a STORAGE_PROPERTY_QUERY. Returns INVALID_ARGUMENT if the request is too short.
 absl::StatusOr<PropertyQuery> ParsePropertyQuery(const Bytes& request);
 
 // A SET_DISK_ATTRIBUTES: the new attributes, and a mask of the attributes to change.
@@ -86,10 +88,12 @@ struct DiskAttributesChange {
   DiskAttributes attributes;
   DiskAttributes mask;
 };
-// Returns INVALID_ARGUMENT if the request is too short, of another version, or uses reserved bits.
+// Parses a SET_DISK_ATTRIBUTES. Returns INVALID_ARGUMENT if the request is too short, has another
+// version, or uses reserved bits.
 absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request);
 
-// Returns what SetVolumeMountPointW writes: `\??\Volume{guid}\` without print name.
+// Returns the reparse data that SetVolumeMountPointW writes: the substitute name
+// `\??\Volume{guid}\` without a print name.
 Bytes MakeMountPoint(const VolumeId& volume);
 // Returns the bytes of a junction (`mklink /J`): a mount point's tag, substitute name `\??\C:\a\b`,
 // print name `C:\a\b`. Returns INVALID_ARGUMENT for a path that does not fit.

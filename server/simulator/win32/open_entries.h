@@ -3,8 +3,9 @@
 // Every open is checked against every other open of the entry, both ways: the access of each
 // against the sharing of the other
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819). A
-// deleted entry cannot be opened any more. Its name goes when the handle that deleted it closes
-// (FILE_DISPOSITION_POSIX_SEMANTICS) or, on file systems without that, when the last one closes
+// deleted entry cannot be opened any more. Its name is removed when the handle that deleted it is
+// closed (FILE_DISPOSITION_POSIX_SEMANTICS) or, on file systems without these semantics, when the
+// last handle is closed
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 #pragma once
 
@@ -45,8 +46,8 @@ class OpenEntries {
 
   static Key KeyOf(const PathEnd& end) { return {end.place.volume->id, end.entry}; }
 
-  // Returns OK if an entry can be opened beside its other opens, also by the node's other
-  // processes. Otherwise returns the error, and `operation()` in its text.
+  // Returns OK if an entry can be opened beside its other opens, including those of the node's
+  // other processes. Otherwise returns Windows' error, with `operation()` in its text.
   absl::Status Check(NodeState& state, const PathEnd& end, const OpenMode& mode,
                      absl::FunctionRef<std::string()> operation);
   void Add(const Key& key, const OpenMode& mode);
@@ -56,7 +57,7 @@ class OpenEntries {
   // Marks an entry as deleted by an open; the entry stays until Remove().
   void SetDeleted(const Key& key);
   bool IsDeleted(const Key& key) const;
-  // Returns the error of opening a deleted entry, or of making another in its place.
+  // Returns the error of opening a deleted entry, or of making another entry with its name.
   static absl::Status DeletePending(const NodeState& state, absl::string_view operation);
 
  private:

@@ -50,8 +50,8 @@ bool IsUnc(absl::string_view path) {
   return absl::StartsWith(path, R"(\\)") && !absl::StartsWith(path, R"(\\?\)");
 }
 
-// Returns the result of GetDiskFreeSpaceExW for a directory on a server. It must end in a backslash
-// (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
+// Returns the result of GetDiskFreeSpaceExW for a directory on a server. `directory` must end in a
+// backslash (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
 absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& directory,
                                            absl::string_view operation) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("path", directory);
@@ -79,8 +79,9 @@ OpenMode MountCallMode(const Behaviour& behaviour) {
 
 // Returns the directory of a mount-point call, without the backslash that it must end with
 // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw). No page says
-// that these calls accept `\\?\C:\a\`, so that form is refused wherever the plain one fits into 260
-// characters with the NUL (learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation).
+// that these calls accept `\\?\C:\a\`, so that form is refused wherever the path without `\\?\`
+// fits into 260 characters with the NUL
+// (learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation).
 absl::StatusOr<std::string> MountDirectory(absl::string_view text, absl::string_view operation) {
   constexpr int64_t kMaxPath = 260;
   const absl::string_view given = text;

@@ -9,8 +9,9 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Makes the Os. Every call passes the core's faults first, as `win32.<Method>` on its volume,
-// device, path or service. REQUIRES: `core` outlives the Os and the files that it opens.
+// Makes the Os. Every call but DeviceChanges() and AwaitDeviceChange() first passes the core's
+// faults, as `win32.<Method>` on its volume, device, path or service. REQUIRES: `core` outlives the
+// Os and the files that it opens.
 std::unique_ptr<machine::Os> NewSimulatedOs(Core* core);
 
 }  // namespace csi_proxy::machine::simulator

@@ -22,7 +22,7 @@ class OsDoubleTest : public Win32Test {
   }
 };
 
-TEST_F(OsDoubleTest, VolumeCallsReportFileSystemAndSpace) {
+TEST_F(OsDoubleTest, VolumeCallsRefuseUnknownVolumesAndMostRefuseUnformattedOnes) {
   EXPECT_EQ(os_->GetFileSystem(kSystemVolume)->name, "NTFS");
   EXPECT_THAT(os_->Flush(kSystemVolume), IsOk());
   const std::string raw = NewVolume(1, false);
@@ -111,7 +111,7 @@ TEST_F(OsDoubleTest, ServiceCallsFailWithTheErrorsOfWindows) {
               FailsWithWin32(win32_error::kServiceCannotAcceptControl));
 }
 
-// Every call must begin with the fault table, under the call's name there.
+// Every call must first pass the fault table, under its name in the table.
 TEST_F(OsDoubleTest, EveryCallChecksTheFaultRules) {
   OpenedFile root = os_->OpenRoot("C:\\");
   OpenedFile file = (*root)->Open("k", Access::kRead);
@@ -210,7 +210,7 @@ TEST_F(DevicesTest, ADevicePathContainsTheDiskNumber) {
   }
 }
 
-TEST_F(DevicesTest, OtherDevicesAreNotFound) {
+TEST_F(DevicesTest, UnknownDevicesAreNotFound) {
   Change([](NodeState& state) { state.disks[1].awaits_rescan = true; });
   for (const std::string& device :
        {std::string(), std::string("C:"), PhysicalDrive(1), DevicePath(1), PhysicalDrive(99),
@@ -222,7 +222,7 @@ TEST_F(DevicesTest, OtherDevicesAreNotFound) {
   // The path names the root directory of a volume, not its device.
   EXPECT_THAT(Ask(kSystemVolume, control::kGetDeviceNumber),
               FailsWithWin32(win32_error::kAccessDenied));
-  // A disk that goes offline loses its volumes, but stays.
+  // A disk that goes offline loses its volumes, but keeps its device.
   const std::string volume = NewVolume(2);
   ASSERT_THAT(host_->disk().SetOnline(context_, 2, false), IsOk());
   EXPECT_THAT(Ask(DeviceOf(volume), control::kGetDeviceNumber),
@@ -230,7 +230,7 @@ TEST_F(DevicesTest, OtherDevicesAreNotFound) {
   EXPECT_THAT(Ask(PhysicalDrive(2), control::kGetDeviceNumber), IsOk());
 }
 
-TEST_F(DevicesTest, OtherPropertyQueriesAreNotSupported) {
+TEST_F(DevicesTest, OnlyTheQueryOfDeviceIdsIsSupported) {
   Bytes query = machine::DeviceIdQuery();
   EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, Bytes(query.begin(), query.begin() + 7)),
               FailsWithWin32(win32_error::kInvalidParameter));

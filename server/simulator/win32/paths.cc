@@ -29,7 +29,7 @@ size_t RootLength(absl::string_view path) {
 absl::StatusOr<VolumePlace> FindDriveByRoot(NodeState& state, absl::string_view root,
                                             absl::string_view operation) {
   const absl::StatusOr<VolumePlace> place = FindDrive(state, absl::ascii_toupper(root[0]));
-  // Windows treats the drive as a part of the path.
+  // Windows treats the drive as a part of the path, so a missing drive is a missing path.
   if (!place.ok()) return Failure(operation, win32_error::kPathNotFound);
   return place;
 }

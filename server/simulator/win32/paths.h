@@ -9,12 +9,14 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Returns the volume of this name, `\\?\Volume{guid}\`, or ERROR_FILE_NOT_FOUND.
+// Returns the volume of this name, `\\?\Volume{guid}\`, ERROR_INVALID_NAME for another form, or
+// ERROR_FILE_NOT_FOUND.
 absl::StatusOr<VolumePlace> FindVolumeByName(NodeState& state, absl::string_view volume,
                                              absl::string_view operation);
 
 // Returns the volume with this root directory, `C:\` or `\\?\Volume{guid}\`, or
-// ERROR_UNRECOGNIZED_VOLUME if it has no file system.
+// ERROR_UNRECOGNIZED_VOLUME if it has no file system. Returns ERROR_PATH_NOT_FOUND if there is no
+// such drive, otherwise the errors of FindVolumeByName().
 absl::StatusOr<VolumePlace> FindRoot(NodeState& state, absl::string_view root,
                                      absl::string_view operation);
 

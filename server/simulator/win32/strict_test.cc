@@ -121,7 +121,7 @@ TEST_F(StrictWin32Test, ADiskWithoutANumberHasNoDevice) {
 }
 
 // learn.microsoft.com/windows/win32/fileio/determining-whether-a-directory-is-a-volume-mount-point:
-// the tag alone does not distinguish them.
+// the tag alone does not distinguish junctions from mounted folders.
 TEST_F(StrictWin32Test, AJunctionDiffersFromAMountedFolderOnlyInItsTarget) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeLink("C:\\t\\j", "C:\\k", true), IsOk());

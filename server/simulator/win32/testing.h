@@ -42,7 +42,7 @@ class Win32Test : public testing::Test {
 
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
 
-  // Makes a volume on the data disk, formatted if requested.
+  // Makes a volume on a raw disk, formatted if `formatted` is true.
   std::string NewVolume(uint32_t disk_number, bool formatted = true) {
     EXPECT_THAT(host_->disk().SetOnline(context_, disk_number, true), IsOk());
     const auto disk = *host_->disk().GetLayout(context_, disk_number);
@@ -56,7 +56,8 @@ class Win32Test : public testing::Test {
     return volumes->front().ToString();
   }
 
-  // Opens each name in the directory opened before it, from a root on; only the last stays open.
+  // Opens each name in the directory opened before it, from a root on; only the last file stays
+  // open.
   OpenedFile Open(const std::string& root, const std::vector<std::string>& names,
                   Access access = Access::kRead) {
     OpenedFile file = os_->OpenRoot(root);

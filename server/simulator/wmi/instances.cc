@@ -111,7 +111,7 @@ const char* StoppedService(NodeState& state, const Class& of) {
     const Service* const initiator = FindService(state, "MSiSCSI");
     return initiator == nullptr || initiator->state == ServiceState::kRunning ? nullptr : "MSiSCSI";
   }
-  // WMI starts the service of these classes on demand, unless it is disabled.
+  // WMI starts the service of the other classes of storage on demand, unless it is disabled.
   if (of.space != cim::Namespace::kStorage) return nullptr;
   const Service* const provider = FindService(state, "smphost");
   const bool is_disabled = provider != nullptr && provider->state != ServiceState::kRunning &&

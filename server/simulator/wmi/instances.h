@@ -12,23 +12,23 @@
 
 namespace csi_proxy::machine::simulator::wmi {
 
-// Returns the service that a class needs, if the node has that service and it does not run: MSiSCSI
-// for the classes of iSCSI, smphost for all other classes of storage (WMI starts smphost unless it
-// is disabled). Without the service the class has no instances and its methods fail. Returns null
-// if the class answers.
+// Returns the stopped service without which a class has no instances and its methods fail, or null
+// if the class works. The classes of iSCSI need MSiSCSI. The other classes of storage need smphost,
+// which WMI starts unless it is disabled. A service that the node does not have is not needed.
 const char* StoppedService(NodeState& state, const Class& of);
 
 // Returns the current instances of a class or association: disks that Windows sees, volumes that
 // have arrived on an online disk, portals that are registered. The result contains every instance
-// with the properties `wanted`. It may contain more, but only few if the class may have many
-// instances and `wanted` contains its keys.
+// with the properties `wanted`. It may contain other instances, but only few if the class may have
+// many instances and `wanted` contains its keys.
 std::vector<cim::Object> Instances(NodeState& state, const Class& of, const Wanted& wanted = {});
 
 // Returns the instance at a path, or WBEM_E_NOT_FOUND. Returns the first portal if several share
 // the path, as all portals at one address do.
 absl::StatusOr<cim::Object> FindInstance(NodeState& state, const ObjectPath& path);
 
-// Returns the instances that `association` links to `of`. `role` is the role of `of` in it.
+// Returns the instances that `association` links to `of`. `role` is the role of `of` in
+// `association`, `result_role` the role of the returned instances.
 std::vector<cim::Object> FindAssociated(NodeState& state, const ObjectPath& of,
                                         const Property& role, const Class& association,
                                         const Property& result_role, const Class& result);

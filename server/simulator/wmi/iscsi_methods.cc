@@ -35,8 +35,8 @@ absl::Status Fail(const Call& call, uint32_t code) {
                   {{"MessageID", Value::String(absl::StrFormat("HRESULT 0x%08x", code))}}));
 }
 
-// Converts the status of the node's function to the method's answer; `otherwise` is the number for
-// a failure without one.
+// Converts the status of the node's function to the method's answer; `otherwise` is the error for a
+// failure without a number.
 Outcome Answer(const Call& call, const absl::Status& status, uint32_t otherwise,
                cim::Properties out = {}) {
   if (status.ok()) return Done(call.method, std::move(out));

@@ -17,8 +17,8 @@ constexpr char kInitiator[] = "iqn.1991-05.com.microsoft:node";
 constexpr char kInitiatorInstance[] = R"(ROOT\ISCSIPRT\0000_0)";
 constexpr char kAnyAddress[] = "0.0.0.0";
 
-// Calls `each(portal, target)` for the targets that the initiator knows: all of a registered
-// portal, and those with a session, because it outlives the registration.
+// Calls `each(portal, target)` for the targets that the initiator knows: all targets of registered
+// portals, and those with a session, because a session outlives the registration.
 template <typename Action>
 void ForEachTarget(NodeState& state, Action each) {
   for (const IscsiPortalState& portal : state.iscsi_portals) {
@@ -36,7 +36,8 @@ void ForEachSession(NodeState& state, Action each) {
   });
 }
 
-// Returns the initiator's number of the target and `kind`: `ffffc00000000010-4000013700000002`.
+// Returns the initiator's identifier for the target's object of `kind`:
+// `ffffc00000000010-4000013700000002`.
 std::string Identifier(NodeState& state, const IscsiTarget& target, uint32_t kind) {
   uint32_t number = 1;
   for (const IscsiPortalState& portal : state.iscsi_portals) {

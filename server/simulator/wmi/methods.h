@@ -37,7 +37,8 @@ using Outcome = absl::StatusOr<cim::MethodResult>;
 absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
                             absl::string_view operation);
 
-// Runs the method. Returns 1, Not Supported, for a feature that the simulation lacks.
+// Runs the method. Returns 1, Not Supported, for a feature that the simulation lacks. Fails if
+// StoppedService() returns a service.
 Outcome CallMethod(const Call& call);
 
 // The return value of most methods for a feature that is not supported.

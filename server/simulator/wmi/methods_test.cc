@@ -84,7 +84,7 @@ TEST_F(StorageMethodsTest, SetAttributesNeedsAnAttribute) {
 }
 
 TEST_F(StorageMethodsTest, ReservedAndOfflinePartitionsCannotBeResized) {
-  // The reserved partition.
+  // Partition 2 is the reserved partition.
   EXPECT_THAT(Invoke(Partition(0, 2), "GetSupportedSize"), Returns(42009));
   EXPECT_THAT(Invoke(Partition(0, 2), "Resize", {{"Size", Value::Uint64(kGiB)}}), Returns(42009));
   const cim::Object partition = Partition(2, 1);
@@ -161,7 +161,7 @@ TEST_F(RemoteMethodsTest, MalformedCredentialsAreRefused) {
   }
 }
 
-TEST_F(RemoteMethodsTest, APortalWithDiscoveryChapNeedsTheSecret) {
+TEST_F(RemoteMethodsTest, ANewPortalNeedsADocumentedAuthenticationType) {
   const auto portal = [&](const char* type) {
     return InvokeStatic("MSFT_iSCSITargetPortal", "New",
                         {{"TargetPortalAddress", Value::String("10.0.0.5")},

@@ -1,4 +1,4 @@
-// Makes the WMI objects of each part of the simulated node, for instances and for methods.
+// Makes the WMI objects of the simulated node, for instances.h and methods.h.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ namespace csi_proxy::machine::simulator::wmi {
 
 using Objects = std::vector<cim::Object>;
 
-// The property values of the wanted instances. A list may filter by them.
+// The property values of the wanted instances. A function that takes them may leave out other
+// instances.
 using Wanted = cim::Properties;
 // Returns the text that is wanted for a property, or an empty text.
 std::string WantedText(const Wanted& wanted, const char* property);

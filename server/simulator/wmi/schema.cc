@@ -48,9 +48,9 @@ Class Association(const char* name, Property one, Property other) {
 }
 
 // Sources: learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-classes,
-// learn.microsoft.com/previous-versions/windows/desktop/iscsidisc, .../smb; static or instance,
-// keys, and parameters that the pages leave out: Windows' own generated bindings. A class lacks the
-// properties that the node has no values for.
+// learn.microsoft.com/previous-versions/windows/desktop/iscsidisc, .../smb. Windows' own generated
+// bindings show what the pages leave out: which methods are static, the keys, and some parameters.
+// A class lacks the properties for which the node has no values.
 std::vector<Class> StorageClasses() {
   return {
       {kStorage,
@@ -258,14 +258,14 @@ std::vector<Class> OtherClasses() {
   return {
       {kSmb,
        "MSFT_SmbGlobalMapping",
-       // It has the same keys as its documented sibling, MSFT_SmbMapping.
+       // The class has the keys of its documented sibling, MSFT_SmbMapping.
        {Key("LocalPath"),
         Key("RemotePath"),
         {"RequireIntegrity", kBoolean},
         {"RequirePrivacy", kBoolean},
         {"Status", kUint32},
         {"UseWriteThrough", kBoolean}},
-       // There is no parameter for the user's name: Credential contains both.
+       // There is no parameter for the user's name: Credential contains the name and the password.
        {Static("Create",
                {In("LocalPath", kString), Required("RemotePath", kString),
                 In("Credential", kString), In("Persistent", kBoolean),

@@ -31,7 +31,7 @@ struct Parameter {
   const char* class_name = "";
 };
 
-// A method. All of them also return a uint32.
+// A method, which also returns a uint32.
 struct Method {
   const char* name;
   // Callable on the class itself.
@@ -71,7 +71,7 @@ std::string QueryOperation(const Class& of);
 std::string GetOperation(const Class& of);
 std::string InvokeOperation(const Class& of, const Method& method);
 std::string AssociatorsOperation(const Class& result);
-// Returns these operations of all classes, each once.
+// Returns the operations of all classes, each once.
 std::vector<std::string> SchemaOperations();
 
 }  // namespace csi_proxy::machine::simulator::wmi

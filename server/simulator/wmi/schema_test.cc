@@ -30,7 +30,7 @@ TEST(SchemaTest, NamesAreFoundInAnyCase) {
 TEST(SchemaTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(FindClass(kStorage, "MSFT_Disks"), nullptr);
   EXPECT_EQ(FindClass(kStorage, ""), nullptr);
-  // The SMB and iSCSI classes are in other namespaces.
+  // The SMB classes are in another namespace.
   EXPECT_EQ(FindClass(kSmb, "MSFT_Disk"), nullptr);
   EXPECT_EQ(FindClass(kStorage, "MSFT_SmbGlobalMapping"), nullptr);
   const Class* disk = FindClass(kStorage, "MSFT_Disk");

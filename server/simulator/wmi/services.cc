@@ -65,7 +65,7 @@ cim::Object ServiceObject(const Service& service) {
                      {"State", Value::String(StateName(service.state))}});
 }
 
-// Returns a method's answer: success if `code` is 0, else a refusal with it.
+// Returns a method's answer: success if `code` is 0, else a refusal with `code`.
 Outcome Answer(const Call& call, uint32_t code) {
   if (code == 0) return Done(call.method);
   return Refused(call.method, code, "");

@@ -206,8 +206,8 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
       },
       &effects);
   if (!ran && !context.Check().ok() && effects.goes_on_at != SteadyTime::InfiniteFuture()) {
-    // Windows locks the object when the method starts. The double drops the method instead if
-    // another call has changed the object by then.
+    // Windows locks the object when the method starts. The double instead drops the method if
+    // another call changes the object before the method does its work.
     const auto self = core_.Change([&](NodeState& state) { return FindInstance(state, path); });
     core_.RunLater(effects.goes_on_at, [run, path, self](NodeState& state) {
       const auto now = FindInstance(state, path);

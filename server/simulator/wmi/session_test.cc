@@ -69,7 +69,7 @@ TEST_F(SessionTest, ArgumentsMustMatchTheMethodsSignature) {
   EXPECT_THAT(Invoke(Partition(2, 1), "Resize", {{"Size", Value()}}),
               FailsWithHresult(cim::hresult::kInvalidMethodParameters));
   EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
-  // A null argument counts as not given; names have no case.
+  // A null argument counts as not given, and names are compared ignoring case.
   EXPECT_THAT(initialize({{"partitionstyle", Value()}}), Returns(0));
 }
 

@@ -133,9 +133,9 @@ bool HasOpenFiles(NodeState& state, const Disk& disk) {
                      });
 }
 
-// Takes the disk offline. 6, 41009 and 41018 are documented
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline); a fault can return
-// them.
+// Takes the disk offline. Windows documents the errors 6, 41009 and 41018
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline). The double returns 6
+// and 41009 by itself; a fault can return any.
 Outcome Offline(const Call& call) {
   Disk& disk = DiskOf(call);
   if (call.state.behaviour.open_files_keep_online && HasOpenFiles(call.state, disk)) {

@@ -32,7 +32,7 @@ constexpr uint16_t kEui64 = 2;
 constexpr uint16_t kFcphName = 3;
 constexpr uint16_t kScsiNameString = 8;
 
-// Values of HealthStatus, OperationalStatus, OfflineReason and DriveType.
+// Values of OperationalStatus, OfflineReason and DriveType, and the default cluster size.
 constexpr uint16_t kVolumeOk = 2;
 constexpr uint16_t kPartitionOnline = 1;
 constexpr uint16_t kPartitionOffline = 4;
@@ -110,8 +110,8 @@ std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   return paths;
 }
 
-// Returns the number of the wanted disk, from the device path that the keys of storage classes
-// contain.
+// Returns the number of the wanted disk, given as a property or in the device path that the keys of
+// storage classes contain.
 std::optional<uint32_t> WantedDisk(const Wanted& wanted) {
   for (const char* property : {"Number", "DiskNumber"}) {
     const auto found = wanted.find(property);
@@ -194,7 +194,8 @@ cim::Object DiskObject(const Disk& disk) {
   if (!disk.online) {
     properties["OfflineReason"] = Value::Uint16(reason != 0 ? reason : kOfflineByPolicy);
   }
-  // UniqueId comes from page 83 if the disk has it.
+  // UniqueId is the first of these that the disk has: the SCSI name, the scenario's unique id, the
+  // EUI, page 83. Otherwise it is made from the number.
   if (!disk.facts.scsi_name.empty()) {
     properties["UniqueId"] = Value::String(disk.facts.scsi_name);
     properties["UniqueIdFormat"] = Value::Uint16(kScsiNameString);

@@ -21,7 +21,7 @@ class StrictWmiTest : public WmiTest {
   void Behave(const std::function<void(Behaviour&)>& change) {
     Change([&](NodeState& state) { change(state.behaviour); });
   }
-  // Returns the volume of disk 1, even if WMI has not noticed it.
+  // Makes a volume on disk 1 and returns its id, even if WMI does not show the volume.
   VolumeId NewVolume() {
     EXPECT_THAT(Invoke(Disk(1), "Initialize"), Returns(0));
     EXPECT_THAT(Invoke(Disk(1), "CreatePartition", kMaximum), Returns(0));
@@ -77,7 +77,7 @@ TEST_F(StrictWmiTest, ARefreshDoesNotShowAVolumeThatHasNotArrived) {
   EXPECT_EQ(Shown(id), 0);
 }
 
-TEST_F(StrictWmiTest, TheCacheIsUpdatedAfterItsDelayWithoutACall) {
+TEST_F(StrictWmiTest, WmiShowsANewVolumeAfterTheCacheDelayWithoutARefresh) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Milliseconds(30); });
   const VolumeId id = NewVolume();
   const SteadyTime start = SteadyTime::Now();
@@ -122,7 +122,7 @@ TEST_F(NumberlessDiskTest, ADiskCanBeConfiguredToHaveNoNumber) {
   const cim::Object& disk = disks->back();
   EXPECT_TRUE(disk.Get("Number")->is_null());
   EXPECT_TRUE(disk.Has("Path"));
-  // The object can still be named by its path.
+  // A method can still be called on the object, by its path.
   EXPECT_THAT(Invoke(disk, "Refresh"), Returns(41000));
   bool found = true;
   Change([&](NodeState& state) { found = FindDisk(state, 7).ok(); });

@@ -46,7 +46,7 @@ class Parser {
     ABSL_ASSIGN_OR_RETURN(const Class* const of, TakeClass());
     select.of = of;
     for (const absl::string_view column : columns) {
-      // Every object has the system properties.
+      // Every object has the system properties, so they need no column.
       if (absl::StartsWith(column, "__")) continue;
       select.columns->push_back(select.of->FindProperty(column));
       if (select.columns->back() == nullptr) return InvalidQuery("no such property");
@@ -110,8 +110,8 @@ class Parser {
     if (associators.association == nullptr || associators.result == nullptr) {
       return cim::HresultStatus(cim::hresult::kInvalidClass, "query");
     }
-    // WMI would return no objects for an unknown role. The double refuses it, because it must be a
-    // typing error.
+    // WMI would return no objects for an unknown role. The double refuses such a role, because it
+    // must be a typing error.
     const auto role_of = [&](absl::string_view name, const Class& end) -> const Property* {
       const Property* role = associators.association->FindProperty(name);
       return role != nullptr && role->class_name == absl::string_view(end.name) ? role : nullptr;

@@ -13,7 +13,8 @@
 
 namespace csi_proxy::machine::simulator::wmi {
 
-// A property and the value, of the property's type, that it must be equal or unequal to.
+// A property, and a value of its type that it must equal or, if `is_equal` is false, must not
+// equal.
 struct Condition {
   const Property* property = nullptr;
   cim::Value value;
@@ -40,7 +41,7 @@ struct AssociatorsOf {
 
 using Statement = std::variant<Select, AssociatorsOf>;
 
-// Parses a query. Returns WBEM_E_INVALID_QUERY for anything else, such as an unknown property, a
+// Parses a query. Returns WBEM_E_INVALID_QUERY for a malformed query, an unknown property, a
 // literal of another type than the property's, or an association without such a role;
 // WBEM_E_INVALID_CLASS for an unknown class; ParsePath()'s errors for the path in the braces. No
 // error quotes the query.

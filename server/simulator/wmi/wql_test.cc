@@ -264,7 +264,7 @@ TEST(ObjectPathTest, ParsePathReadsThePathsOfMakePath) {
   ASSERT_THAT(path, IsOk());
   EXPECT_EQ(path->of, &bios);
   EXPECT_EQ(path->instance, text);
-  // Clauses may come in any order and case.
+  // Keys may be in any order and case.
   const auto other =
       ParsePath(kCimV2, R"(win32_bios.TARGETOPERATINGSYSTEM=0,SoftwareElementState=3,)"
                         R"(SoftwareElementID="",Name="a \"b\" \\c\\")");
