@@ -9,14 +9,15 @@
 
 namespace csi_proxy {
 
-// An ordered set of connections. The first one belongs to the client with the most connections; of
-// that client's, it has the lowest stage, then number. If clients have equally many connections,
-// their lowest stages and numbers decide. Add() and Remove() take logarithmic time, because a flood
-// from new addresses calls them several times for each connection. Thread-compatible.
+// An ordered set of connections. The first connection belongs to the client with the most
+// connections, and is that client's connection with the lowest stage, then the lowest number. Among
+// clients with equally many connections, the lowest stage, then the lowest number, decides. Add()
+// and Remove() take logarithmic time, because a flood from new addresses calls them several times
+// for each connection. Thread-compatible.
 template <typename Client, typename Connection>
 class EvictionOrder {
  public:
-  // REQUIRES: `number` differs from that of every other connection.
+  // REQUIRES: no other connection has this `number`.
   void Add(const Client& client, int stage, uint64_t number, Connection* connection) {
     Edit(client, [&](Held& held) { held.emplace(Key(stage, number), connection); });
     ++size_;

@@ -17,7 +17,7 @@ struct Connection {
 
 using Order = EvictionOrder<int, Connection>;
 
-// Returns the connection that First() must return, found by a look at all.
+// Returns the connection that First() must return. Compares all connections.
 const Connection* ByTheRule(const std::vector<Connection*>& all) {
   const auto rank = [&](const Connection* one) {
     return std::tuple(-std::ranges::count(all, one->client, &Connection::client), one->stage,
@@ -41,7 +41,7 @@ TEST(EvictionOrderTest, FirstReturnsTheRightConnectionInRandomSequences) {
     order.Add(client, stage, number, held.emplace_back(&all[next]));
     ASSERT_EQ(order.size(), held.size());
     ASSERT_EQ(order.First(), ByTheRule(held));
-    // Another connection enters another stage.
+    // A random connection enters a random stage.
     const size_t moved = random() % held.size();
     remove(moved);
     held[moved]->stage = below(3);
@@ -56,8 +56,8 @@ TEST(EvictionOrderTest, FirstReturnsTheRightConnectionInRandomSequences) {
   }
 }
 
-// A look at every client in each call would take hours.
-TEST(EvictionOrderTest, AddTakesConstantTimeForManyClients) {
+// If a call looked at every client, this test would take hours.
+TEST(EvictionOrderTest, ManyClientsDoNotSlowDownAddAndRemove) {
   constexpr int kMany = 300'000;
   Order order;
   Connection one = {};

@@ -20,7 +20,7 @@ struct HostPort {
 };
 std::string ToString(const HostPort& address);
 
-// Returns true if the host is a loopback address (127.0.0.0/8 or ::1), not a name.
+// Returns true if the host is a loopback address (127.0.0.0/8 or ::1); false for a name.
 bool IsLoopback(const HostPort& address);
 
 }  // namespace csi_proxy

@@ -19,10 +19,11 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// The size of the buffer. It must hold the head of an answer or chunk; bodies pass in pieces.
+// The size of the read buffer in bytes. The head of an answer or of a chunk must fit; a body passes
+// through the buffer in pieces.
 constexpr size_t kMaxAnswerHeadBytes = 16 * 1024;
 
-// Wipes the memory that it frees.
+// An allocator that wipes the memory that it frees.
 template <typename T>
 struct WipingAllocator {
   using value_type = T;
@@ -55,7 +56,7 @@ absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question) {
   const std::string where = ToString(question.address);
   asio::io_context io(1);
   beast::tcp_stream stream(io);
-  // Starts an asynchronous operation and runs it to its end.
+  // Starts an asynchronous operation and runs it to its end. Returns its error.
   const auto await = [&io](auto begin) {
     error_code result;
     begin([&result](error_code error, auto&&...) { result = error; });

@@ -1,4 +1,5 @@
-// An HTTP client over Boost.Beast. Wipes requests and answers from memory; they may be secret.
+// An HTTP client over Boost.Beast. Wipes requests and answers from memory, because they may be
+// secret.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,14 @@ struct HttpQuestion {
   HostPort address = {};
   // The path, such as `/metrics`.
   std::string target;
-  // Sends PUT without a body, else GET.
+  // True for a PUT without a body, false for a GET.
   bool put = false;
-  // Headers beside Host. The values must be free of line ends.
+  // Headers in addition to Host and Connection. REQUIRES: no value contains a line end.
   std::vector<std::pair<std::string, Secret>> headers = {};
   // The name of the requested thing, such as `metrics`, for error texts.
   std::string subject = {};
-  // The time for connecting, asking and reading together. The look-up of the host's name has no
-  // limit.
+  // The time limit for connecting, sending and reading together. The look-up of the host's name has
+  // no limit.
   absl::Duration timeout = absl::ZeroDuration();
   size_t max_bytes = 0;
 };
@@ -35,7 +36,7 @@ struct HttpReply {
 };
 
 // Sends the question over a new connection, without encryption. Returns a reply with any code;
-// follows no redirect. Returns UNAVAILABLE if the server does not answer, or not in HTTP,
+// follows no redirect. Returns UNAVAILABLE if no server can be reached or the answer is not HTTP,
 // DEADLINE_EXCEEDED after `timeout`, and RESOURCE_EXHAUSTED if the body has more than `max_bytes`.
 // No error quotes the answer.
 absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kSecret[] = "hunter2-7f3a9c51d0";
 
-// Counts the blocks that HttpGet() frees with the secret in them.
+// Returns the number of blocks that AskHttp() frees with the secret in them.
 int CountLeft(const HttpQuestion& question, int code) {
   return testing_freed::CountWith(kSecret, [&] {
     const auto reply = AskHttp(question);

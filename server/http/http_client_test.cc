@@ -112,7 +112,8 @@ TEST(HttpClientTest, AMissingServerIsUnavailable) {
               StartsWith(absl::StrCat("nothing serves answers at ", ToString(address), ": ")));
 }
 
-// The timeout ends a silent server, and an endless answer although each byte comes soon.
+// The timeout ends the exchange with a silent server, and with a server that sends one byte every
+// 20 ms.
 TEST(HttpClientTest, TheTimeoutLimitsTheWholeExchange) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n";
   for (const RawServer::Options options :

@@ -38,7 +38,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kMaxRequestHeadBytes = 16 * 1024;
-// The time without accepting when the system lacks descriptors or memory.
+// The time without accepting after a failure to accept, which happens when the system lacks
+// descriptors or memory.
 constexpr std::chrono::milliseconds kPauseInShortage(100);
 
 // Returns the path without query and fragment, as Go's servers match it.
@@ -80,12 +81,12 @@ struct Path {
   std::vector<std::shared_ptr<Connection>> waiting;  // the oldest first
 };
 
-// A client's connection for one request. Owned by its pending operation, or while its request waits
-// by its path.
+// A client's connection for one request. The pending operation owns the connection; while the
+// request waits for an answer, the path does.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // The states of a connection. Connections in the first three make room, in this order. kDone: the
-  // answer is sent, but the client has not left.
+  // The states of a connection. Only connections in the first three states are closed to make room,
+  // in this order. kDone: the answer is sent, but the client has not left.
   enum State { kDone, kReading, kWriting, kWaiting, kClosed };
 
   Connection(Server* server, tcp::socket socket, asio::ip::address from, uint64_t which,
@@ -104,10 +105,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Close() { stream_.close(); }
 
   const asio::ip::address client;
-  const uint64_t number;      // of connections before this one
+  const uint64_t number;      // the number of connections before this one
   State state = kWaiting;     // set by Server::Enter() only
-  Path* path = nullptr;       // that was requested
-  uint64_t begun_before = 0;  // answers of the path, when the request arrived
+  Path* path = nullptr;       // the requested path
+  uint64_t begun_before = 0;  // path->begun when the request arrived
 
  private:
   void HasRead(error_code error);
@@ -119,13 +120,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const std::chrono::nanoseconds patience_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxRequestHeadBytes};
-  // Reset once the request has arrived.
+  // Reset when the request begins to wait for an answer.
   std::optional<http::request_parser<http::empty_body>> request_{std::in_place};
   bool head_alone_ = false;
   std::shared_ptr<const Message> answer_;
 };
 
-// One thread runs everything except port() and the handlers, because these may block.
+// After Start(), one thread runs everything except port(). Each handler runs on a thread of its
+// own, because it may block.
 class Server final : public HttpServer {
  public:
   Server(std::map<std::string, HttpHandler, std::less<>> paths, std::chrono::nanoseconds patience)
@@ -151,7 +153,7 @@ class Server final : public HttpServer {
   void Make(Path* path);
   // Changes the state, unless the connection is closed.
   void Enter(Connection* connection, Connection::State state);
-  // A buffer for the bytes after a request; they are dropped.
+  // A buffer for the bytes after a request, which are dropped.
   std::array<char, 4096> drained;
 
   void Drop(Connection* connection) {
@@ -188,7 +190,7 @@ void Connection::Read() {
 }
 
 void Connection::HasRead(error_code error) {
-  if (state == kClosed) return;  // between the arrival of the request and this call
+  if (state == kClosed) return;  // after the request arrived, before this call
   const auto refuse = [this](int code, const char* why) {
     Write(std::make_shared<const Message>(HttpAnswer{.code = code, .body = why}));
   };
@@ -349,7 +351,7 @@ void Server::Answer(Path* path, const std::shared_ptr<const Message>& answer) {
 void Server::Stop() {
   acceptor_.close();
   pause_.cancel();
-  // Answers under way are still sent.
+  // Connections that are sending an answer may finish.
   for (Connection* const connection : closable_.All()) {
     if (connection->state != Connection::kWriting) Drop(connection);
   }

@@ -25,29 +25,31 @@ struct HttpAnswer {
 inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 
 // Makes the answer of a path. Calls for one path never overlap; if a handler serves several paths,
-// calls for different ones may.
+// calls for different paths may overlap.
 using HttpHandler = std::function<HttpAnswer()>;
 
 struct HttpLimits {
-  // The most connections that receive a request or send an answer. At the limit, a new connection
-  // replaces one of the client that has most.
+  // The maximum number of connections whose request does not wait for an answer. At the limit, a
+  // new connection replaces one of the client that has the most.
   size_t connections = 128;
-  // The most requests that wait for an answer. They are never dropped: at the limit, new
-  // connections stay in the system's queue until the next answer.
+  // While this many requests or more wait for an answer, the server accepts no connection: new
+  // connections stay in the system's queue until the next answer. Waiting requests are never
+  // dropped.
   size_t waiting = 1024;
 
-  // Returns the limits of a server in a process that may open `descriptors`. The server then needs
-  // at most an eighth of them, because gRPC aborts the process when it gets no descriptor, and a
-  // process has up to three servers.
+  // Returns the limits of a server in a process that may open `descriptors`. The server then uses
+  // about an eighth of the descriptors, so that three servers in one process use at most half: gRPC
+  // aborts the process when it gets no descriptor.
   static HttpLimits For(size_t descriptors);
 };
 
 class HttpServer {
  public:
-  // Listens on `endpoint`; on all addresses if it has no host. Paths match exactly; any other path
-  // gets 404. The limits follow from the descriptors that the process may open at the time of this
-  // call. There is no authentication or encryption. A request must arrive, and its answer be taken,
-  // within `patience`. Returns UNAVAILABLE, naming the endpoint, if listening fails.
+  // Listens on `endpoint`, or on all addresses if `endpoint` has no host. Paths match exactly; any
+  // other path gets 404. The limits follow from the descriptors that the process may open at the
+  // time of this call. There is no authentication or encryption. A client has `patience` to send a
+  // request, and `patience` again to take the answer and close the connection. Returns UNAVAILABLE,
+  // naming the endpoint, if listening fails.
   //
   // One run of a handler answers all requests that waited for its path when the run began. If it
   // returns code 200, it also answers the requests that arrived during the run, so that many
@@ -56,7 +58,7 @@ class HttpServer {
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
       const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
       absl::Duration patience = absl::Seconds(1));
-  // Waits for the answers under way.
+  // Closes the connections without a complete request, and waits for the other answers.
   virtual ~HttpServer() = default;
 
   // Returns the port; the system chose it if 0 was given.

@@ -41,7 +41,7 @@ class HttpServerTest : public testing::Test {
     port_ = server_->port();
   }
 
-  // Opens connections of the other client and sends `text` on each.
+  // Opens `count` connections from kOther and sends `text` on each.
   std::vector<std::unique_ptr<HttpConnection>> Many(int count, const std::string& text) const {
     std::vector<std::unique_ptr<HttpConnection>> connections;
     for (int i = 0; i < count; ++i) {
@@ -135,7 +135,8 @@ TEST_F(HttpServerTest, SilentConnectionsEndAtTheTimeout) {
   }
 }
 
-// It is older than the others, and would be closed if all were one client's.
+// The early connection is the oldest, so it would be closed if all connections belonged to one
+// client.
 TEST_F(HttpServerTest, AtTheLimitTheClientWithTheMostConnectionsLosesOne) {
   Listen();
   HttpConnection early(port_);
@@ -159,7 +160,7 @@ TEST(HttpLimitsTest, ThreeServersUseAtMostHalfOfTheDescriptors) {
   EXPECT_EQ(HttpLimits::For(size_t{0} - 1).waiting, HttpLimits().waiting);
 }
 
-// A handler whose answers end, and get their codes, when the test says so.
+// A handler whose answers wait until the test calls End() with their codes.
 class Answers {
  public:
   HttpAnswer Make() {
@@ -187,7 +188,7 @@ class Answers {
   std::mutex mutex_;
   std::condition_variable ended_;
   std::vector<int> codes_;  // guarded by mutex_
-  bool open_ = false;       // the other answers end at once, with 200; guarded by mutex_
+  bool open_ = false;       // further answers wait no more and have code 200; guarded by mutex_
 };
 
 TEST_F(HttpServerTest, WaitingRequestsShareOneAnswer) {

@@ -10,7 +10,7 @@
 namespace csi_proxy {
 
 void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error) {
-  // Allows the address of a closed socket, but not of one that listens
+  // Allows the address of a closed socket, but not the address of a listening socket
   // (https://man7.org/linux/man-pages/man7/socket.7.html).
   acceptor.set_option(boost::asio::socket_base::reuse_address(true), error);
 }

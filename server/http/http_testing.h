@@ -17,7 +17,7 @@ namespace csi_proxy::http_testing {
 // A TCP connection over loopback.
 class HttpConnection {
  public:
-  // Connects. `from` and `to` are any of the loopback addresses.
+  // Connects from the address `from` to `port` of the address `to`. Both are loopback addresses.
   explicit HttpConnection(int port, const std::string& from = "127.0.0.1",
                           const std::string& to = "127.0.0.1");
 
@@ -40,14 +40,14 @@ struct Answer {
 
 Answer Get(int port, const std::string& path, const char* method = "GET");
 
-// Answers the requests with these bytes in turn, which need not be HTTP, and further requests with
-// the last.
+// A server that answers each request with the next of its texts, and further requests with the last
+// text. The texts need not be HTTP.
 class RawServer {
  public:
   struct Options {
     // Keeps the connection open after the answer.
     bool stays = false;
-    // The pause after each byte; zero sends all at once.
+    // The pause before each byte. If it is zero, an answer is sent as a whole.
     std::chrono::milliseconds pause{0};
   };
   explicit RawServer(std::string answer) : RawServer(std::move(answer), Options()) {}

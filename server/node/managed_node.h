@@ -19,14 +19,14 @@ namespace csi_proxy {
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` gets the start, progress and end of formats, and the links that lost their mapping;
-  // `warn` gets the calls that hang.
+  // `log` receives the start, progress, end and refusal of formats, and the links to a share whose
+  // mapping a call removed or was to remove. `warn` receives the calls that take long.
   ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
               LineFunction log, LineFunction warn);
 
   const groups::NodeServices& services() const { return services_; }
 
-  // Returns the audit log, for calls that are refused before a handler.
+  // Returns the audit log, for calls that are refused before they reach a handler.
   AuditLog* audit() const { return audit_.get(); }
 
   // Returns how often calls removed or kept mappings.

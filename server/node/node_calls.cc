@@ -11,11 +11,11 @@ namespace {
 // The most calls of a group that may wait for Windows without a worker, per worker of the group.
 // With the default of 16 workers, a driver may stage a hundred volumes when its node starts.
 constexpr size_t kBlockedPerWorker = 8;
-// The most such calls of a tenant in all groups together, per worker of a group. Each call keeps a
-// thread.
+// The most calls of a tenant that may wait without a worker, in all groups together, per worker of
+// one group. Each call keeps a thread.
 constexpr size_t kBlockedOfTenantPerWorker = 14;
 
-// The highest limit, more than the threads of any process. A higher one would overflow when the
+// The highest limit, more than the threads of any process. A higher limit would overflow when the
 // executor computes percentages.
 constexpr size_t kUnlimited = 1 << 20;
 
@@ -49,7 +49,7 @@ NodeCalls::NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logg
     groups_.push_back({name, std::move(executor), deps});
   };
   groups_.reserve(rpc::kMaxExecutors);
-// FOR_EACH writes one `+1` for each group. Together they make a sum.
+// CSI_PROXY_FOR_EACH_GROUP writes one `+1` for each group. Their sum is the number of groups.
 // NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define COUNT_GROUP(group) +1
   static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= rpc::kMaxExecutors);

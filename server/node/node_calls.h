@@ -1,4 +1,4 @@
-// How the calls of a node run and are watched, alike in the service and in embedded mode.
+// Runs and observes the calls of a node, in the service and in embedded mode alike.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -19,7 +19,7 @@
 
 namespace csi_proxy {
 
-// Thread-safe, but for ServeRemotely().
+// Thread-safe, except ServeRemotely().
 class NodeCalls {
  public:
   // The limits of each API group.
@@ -27,31 +27,32 @@ class NodeCalls {
     size_t max_calls;
     size_t max_queued;
     absl::Duration max_call_duration;
-    // In percent, a tenant's part; see Executor::Limits::client_share.
+    // A tenant's part in percent; see Executor::Limits::client_share.
     size_t client_share = 100;
   };
 
   // Logs calls to `logger`. Counts them in `metrics` if that is not null. REQUIRES: `node` outlives
-  // this.
+  // this object.
   NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logger>& logger,
             std::unique_ptr<service::Metrics> metrics, const Limits& limits);
   ~NodeCalls();
 
-  // Returns what the calls of `group` run with; null if there is no such group. The object lives as
-  // long as this.
+  // Returns the executor, observers and limits for the calls of `group`, which this object owns;
+  // null if there is no such group.
   const rpc::Deps* Find(absl::string_view group) const;
 
   const rpc::Executor::Limits& executor_limits() const { return executor_limits_; }
   const std::vector<rpc::CallObserver*>& observers() const { return observers_; }
 
-  // Sets what remote calls need. REQUIRES: no call has arrived; the objects outlive the calls.
+  // Sets the objects that only remote calls need. REQUIRES: no call has arrived; the objects
+  // outlive the calls.
   void ServeRemotely(rpc::InlineCalls* inline_calls, rpc::CallGate* gate);
 
   // Adds the counters of connections to the metrics; null removes them.
   void ReportConnections(std::function<service::Metrics::Connections()> connections);
 
  private:
-  // Each group has its own threads, so that a pod that floods one does not starve other groups.
+  // Each group has its own threads, so that a pod that floods one group does not starve the others.
   struct Group {
     const char* name;
     std::unique_ptr<rpc::Executor> executor;
@@ -60,7 +61,8 @@ class NodeCalls {
 
   const ManagedNode& node_;
   const rpc::Executor::Limits executor_limits_;
-  // Destroyed in reverse order: the calls before what they use.
+  // Destroyed in reverse order: the executors, which run the calls, before the objects that calls
+  // use.
   service::CallLog call_log_;
   const std::unique_ptr<service::Metrics> metrics_;
   std::vector<rpc::CallObserver*> observers_;

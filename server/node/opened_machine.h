@@ -27,17 +27,18 @@ struct OpenedMachine {
     if (closing.ok()) closing->detach();
   }
 
-  // Puts the faults of a simulated machine before the services; null for a real one. Holds the
-  // machine, so it must be the first member, destroyed after the host.
+  // Puts the faults of a simulated machine before the services; null for a real machine. Owns the
+  // simulated machine, so it must be the first member, which is destroyed after the host.
   std::function<void(groups::NodeServices&)> add_faults;
   std::unique_ptr<host::Host> host;
-  // Null if no other process acts on the machine.
+  // The locks that all processes of the machine share; null if no other process acts on the
+  // machine.
   std::unique_ptr<ProcessLocks> processes;
 };
 
 // Opens this machine. All processes that open it share its locks. Returns UNIMPLEMENTED unless this
-// is a Windows node. `warn` must be thread-safe. It gets all that operators should know although no
-// call fails, such as that WMI does not answer yet.
+// is a Windows node. `warn` receives warnings about problems that do not fail a call, such as that
+// WMI does not answer yet. REQUIRES: `warn` is thread-safe.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn);
 
 }  // namespace csi_proxy

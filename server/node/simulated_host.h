@@ -12,11 +12,11 @@
 
 namespace csi_proxy {
 
-// Makes the host. REQUIRES: `machine` outlives it.
+// Makes the host of a simulated machine. REQUIRES: `machine` outlives the host.
 std::unique_ptr<host::Host> NewSimulatedHost(machine::simulator::Machine& machine,
                                              LineFunction warn = nullptr);
 
-// Puts `faults` before each of the services. REQUIRES: `faults` outlives them.
+// Puts `faults` before each of the services. REQUIRES: `faults` outlives the services.
 void AddFaults(FaultGate* faults, groups::NodeServices& services);
 
 // Returns the machine with its host and its faults. `processes` stays null.

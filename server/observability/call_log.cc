@@ -18,7 +18,8 @@
 namespace csi_proxy::service {
 namespace {
 
-// Errors that the caller causes, such as a missing path, are common.
+// Returns the level of a call's line. Success, and errors that callers often cause, such as a
+// missing path, have the level of verbosity 2.
 spdlog::level::level_enum LevelFor(absl::StatusCode code) {
   using enum absl::StatusCode;
   constexpr absl::StatusCode kUsual[] = {kOk, kNotFound, kAlreadyExists, kCancelled};
@@ -34,8 +35,8 @@ std::string CallerAndCode(int64_t process_id, absl::string_view image_path, absl
                       "\" code=", absl::StatusCodeToString(code));
 }
 
-// Returns the words that the lines of calls and of audits share. StrCat(), because spdlog would
-// parse a format string for each line.
+// Returns the words that the lines of calls and of audits share. Uses StrCat(), because spdlog
+// would parse a format string for each line.
 std::string Outcome(const CallContext& call, const absl::Status& status, absl::Duration duration) {
   const int64_t microseconds = absl::ToInt64Microseconds(duration);
   return absl::StrCat(CallerAndCode(call.peer().process_id, call.peer().image_path, status.code()),
@@ -51,7 +52,7 @@ std::string CountText(const Repeats::Count& count, absl::string_view fate) {
                       count.times, " more such calls ", fate, " within a minute");
 }
 
-// Returns true if the code proves that the node is unchanged; otherwise it may have changed.
+// Returns true if the code proves that the call did not change the node.
 bool NothingChanged(absl::StatusCode code) {
   return code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kPermissionDenied;
 }
@@ -64,7 +65,7 @@ CallLog::CallLog(std::shared_ptr<spdlog::logger> logger, AuditLog* audit)
       repeats_([this](const Repeats::Count& count) {
         Log(*logger_, spdlog::level::warn, CountText(count, "failed"));
       }),
-      // The next line has the total, so the counts are not needed.
+      // The next line of OnLimit() has the total, so the counts are not needed.
       limits_(nullptr) {}
 
 void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,

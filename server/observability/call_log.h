@@ -13,19 +13,20 @@
 
 namespace csi_proxy::service {
 
-// Logs every call at verbosity 2, otherwise only failures. Repeated failures of a client are
-// counted and reported once a minute. A line has method, peer, trace, code, duration and error
-// text, never the request. Error texts contain no secrets, because no layer below puts them there.
-// Audits calls that would have changed the node but were refused for a field that their version
-// lacks; every other call reaches a handler, and the handler is audited. Thread-safe.
+// Logs every call at verbosity 2, otherwise only failures other than NOT_FOUND, ALREADY_EXISTS and
+// CANCELLED. Repeated failures of a client are counted, and the counts are logged once a minute. A
+// line has method, peer, trace, code, duration and error text, never the request. Error texts
+// contain no secrets, because no layer below puts them there. Audits calls that would have changed
+// the node but were refused for a field that their version lacks, because they do not reach a
+// handler, which would be audited. Thread-safe.
 class CallLog final : public rpc::CallObserver {
  public:
   // Logs to `logger`, and audits to `audit`. Does not own `audit`. Either may be null.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger, AuditLog* audit = nullptr);
   void OnDone(const rpc::MethodInfo& method, const CallContext& call, const absl::Status& status,
               absl::Duration duration) override;
-  // Logs the 1st, 2nd, 4th, 8th ... connection too many, at most one a minute for each tenant.
-  // Calls beyond a limit are logged by OnDone().
+  // Logs a connection beyond the limit if `times` is 1, 2, 4, 8 ..., at most one a minute for each
+  // tenant. Calls beyond a limit are logged by OnDone().
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:
@@ -35,8 +36,8 @@ class CallLog final : public rpc::CallObserver {
   Repeats limits_;
 };
 
-// Writes audit records to the log, one line for each call. Repeated calls that were refused before
-// they changed anything are counted instead (see Repeats). Thread-safe.
+// Writes audit records to the log, one line for each call. Counts repeated calls that were refused
+// before they changed anything, and logs the counts (see Repeats). Thread-safe.
 class SpdlogAuditSink final : public AuditLog {
  public:
   // Writes to `logger` at every verbosity; null for nowhere.

@@ -36,7 +36,7 @@ void WriteOfProtobuf(google::protobuf::LogLevel level, const char* file, int lin
 void WriteLibraryLine(const char* library, const char* file, int line, Severity severity,
                       absl::string_view message) {
   // Limits lines by their place in the library's code. A message that ends the process has its own
-  // limit, so that earlier ones cannot suppress it.
+  // limit, so that earlier messages cannot suppress it.
   const auto kind =
       severity == Severity::kError ? absl::StatusCode::kInternal : absl::StatusCode::kUnknown;
   if (!library_log->repeats.Admit(file, {.process_id = line, .image_path = library}, kind,

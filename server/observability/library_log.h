@@ -8,19 +8,21 @@
 
 namespace csi_proxy::service {
 
-// Passes messages of protobuf to `log` instead of standard error: escaped, shortened, one
-// line each; at most five a minute from one place in the code, then a count. kError means that the
-// process will end. Fatal errors of Abseil still go to standard error, because Debian 12's has no
-// log.
-// REQUIRES: called once, by a program, before it uses protobuf. A library must not call it,
-// because the program may have set these process-wide functions.
+// Passes messages of protobuf to `log` instead of standard error: escaped, shortened, one line
+// each; at most five a minute from one place in the code, then a count. kError means that the
+// process will end. Fatal errors of Abseil still go to standard error, because Abseil's version in
+// Debian 12 has no log to redirect. REQUIRES: called once, by a program, before it uses protobuf. A
+// library must not call this, because the program may have its own log handlers, which are
+// process-wide.
 void RouteLibraryLogs(LogFunction log);
 
-// Does the same for gRPC. REQUIRES: RouteLibraryLogs() was called, and gRPC has not been used. Only
-// for programs that link csi_proxy_grpc_log.
+// Passes messages of gRPC to the `log` of RouteLibraryLogs(), by the same rules. REQUIRES:
+// RouteLibraryLogs() was called, and gRPC has not been used. Only for programs that link
+// csi_proxy_grpc_log.
 void RouteGrpcLogs();
 
-// Passes a line of a library on. REQUIRES: RouteLibraryLogs() was called.
+// Passes a message of `library` to the `log` of RouteLibraryLogs(), by the same rules. REQUIRES:
+// RouteLibraryLogs() was called.
 void WriteLibraryLine(const char* library, const char* file, int line, Severity severity,
                       absl::string_view message);
 

@@ -1,4 +1,4 @@
-// The expression with which others read the log.
+// The regular expression with which GCE's nodes read the log.
 #pragma once
 
 #include <regex>
@@ -6,15 +6,15 @@
 
 namespace csi_proxy::service {
 
-// The parser `glog` of the Fluent Bit that GCE's nodes run, `Parser_Firstline` of csi-proxy.log
-// (cluster/gce/windows/k8s-node-setup.psm1 of Kubernetes). integration/support/check_log.py reads
-// it from here.
+// The parser `glog` in the configuration of Fluent Bit on GCE's nodes, which is `Parser_Firstline`
+// for csi-proxy.log (cluster/gce/windows/k8s-node-setup.psm1 of Kubernetes).
+// integration/support/check_log.py reads it from here.
 inline constexpr char kGlogParser[] =
     R"(^(?<severity>\w)(?<time>\d{4} [^\s]*)\s+(?<pid>\d+)\s+(?<source_file>[^ \]]+)\:(?<source_line>\d+)\]\s(?<message>.*)$)";
 
-// Returns true if the parser takes the whole of `line`.
+// Returns true if the parser matches the whole of `line`.
 inline bool GlogReads(const std::string& line) {
-  // std::regex does not know names.
+  // std::regex does not support named groups.
   static const std::regex parser(std::regex_replace(kGlogParser, std::regex(R"(\?<\w+>)"), ""));
   return std::regex_match(line, parser);
 }

@@ -20,8 +20,8 @@
 namespace csi_proxy::service {
 namespace {
 
-// Calls `write` with a copy of the message that has a place and is one line, escaped, because
-// callers, servers and libraries contribute to its text.
+// Calls `write` with a copy of the message that has a place in the code and one line of text.
+// Escapes the text, because parts of it come from callers, servers and libraries.
 void WriteOneLine(const spdlog::details::log_msg& message,
                   absl::FunctionRef<void(spdlog::details::log_msg&)> write) {
   spdlog::details::log_msg one_line = message;
@@ -64,7 +64,7 @@ class TextFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter klog_;
 };
 
-// Without a lock, so `log` must be thread-safe if the logger is shared.
+// A sink that calls `log` without a lock. So `log` must be thread-safe if the logger is shared.
 class FunctionSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FunctionSink(LogFunction log) : log_(std::move(log)) {}

@@ -11,7 +11,7 @@
 
 namespace csi_proxy::service {
 
-// Logs a line with its place.
+// Logs a line with the place in the code that it comes from.
 void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText& line);
 
 // Returns a function that passes its lines to Log().

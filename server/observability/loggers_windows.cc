@@ -16,7 +16,7 @@ absl::StatusOr<std::string> LogFileName(const std::string& name) {
   if (name.empty()) return name;
   const std::wstring wide = win32::Utf16(name);
   const int length = static_cast<int>(wide.size());
-  // The most bytes of a character are four.
+  // A character has at most four bytes.
   std::string narrow(wide.size() * 4, '\0');
   BOOL replaced = FALSE;
   // A UTF-8 code page has every character, and asking whether one was replaced is an error

@@ -26,10 +26,10 @@ namespace {
 // The number of full log files kept beside the current one.
 constexpr size_t kOldFiles = 5;
 
-// The longest that a line may wait before it is written.
+// The maximum time until a line is flushed to the file.
 constexpr std::chrono::seconds kFlushInterval(1);
 
-// The most bytes of Windows' error text that the log shows for a fallback.
+// The maximum number of bytes of the reason that the log shows for a fallback.
 constexpr size_t kMostOfAReason = 512;
 
 // Formats messages as JSON objects. Audit lines are JSON already.
@@ -51,7 +51,7 @@ class JsonFormatter final : public spdlog::formatter {
   }
 };
 
-// Writes what klog writes whenever it opens a file, for tests that look for it.
+// Writes the lines with which klog begins a file, because upstream's tests look for them.
 void WriteFileHeader(const spdlog::filename_t&, std::FILE* file) {
   const std::string text =
       absl::StrCat("Log file created at: ",
@@ -108,7 +108,7 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
     spdlog::register_logger(std::move(logger));
   }
   spdlog::flush_every(kFlushInterval);
-  // Debug only, because pods can cause any number of these lines too.
+  // Logs fallbacks at the debug level only, because pods can cause any number of them, too.
   ObserveFallbacks(
       [calls = spdlog::get(kCallLogger)](const FallbackFacts& facts, absl::string_view why) {
         if (!calls->should_log(spdlog::level::debug)) return;

@@ -15,8 +15,8 @@ namespace csi_proxy::service {
 
 enum class LogFormat { kText, kJson };
 
-// The loggers of audit and call lines. Pods can cause any number of these lines. Lines of spdlog's
-// default logger are call lines.
+// The loggers of audit and call lines. Pods can cause any number of these lines. spdlog's default
+// logger is the logger of call lines.
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
 // The logger of the service's start, stop and failures. Only its lines reach the event log, because
@@ -31,7 +31,7 @@ struct LogOptions {
   // Klog's -v: 0 start, stop and failures; 2 every call; 4 details.
   int verbosity = 0;
   LogFormat format = LogFormat::kText;
-  // Log to standard error instead of files, klog's default.
+  // Logs to standard error instead of to a file, as klog does by default.
   bool to_stderr = true;
   bool also_to_stderr = false;
   std::string file = {};
@@ -50,8 +50,8 @@ struct LogOptions {
 };
 
 // Sets up the process's loggers. kServiceLogger also writes to `event_log`, unless that is null.
-// Returns INVALID_ARGUMENT if the file cannot be opened. REQUIRES: called once, before threads are
-// started.
+// Returns INVALID_ARGUMENT if the file cannot be opened. A further call replaces the loggers.
+// REQUIRES: called before threads are started.
 absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log = nullptr);
 
 }  // namespace csi_proxy::service

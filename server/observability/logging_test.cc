@@ -226,7 +226,8 @@ TEST_F(LoggingTest, LogLinesOfACallContainItsTrace) {
   EXPECT_EQ(audit.fields().at("trace").string_value(), kTrace);
 }
 
-// The line names the field, and such calls are limited to five lines a minute too.
+// The audit line names the field. Five calls with an unknown field are audited in a minute; further
+// ones are counted.
 TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   ASSERT_TRUE(InitLogging(options_).ok());
   constexpr rpc::MethodInfo kFormat{"volume",
@@ -255,7 +256,7 @@ TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   EXPECT_THAT(Lines()[5], HasSubstr("2 more such calls were refused"));
 }
 
-TEST(LoggersTest, CallsWithoutALoggerWriteNoLine) {
+TEST(LoggersTest, CallLogAndAuditSinkAcceptANullLogger) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   CallLog(nullptr).OnDone(kMethod, {}, absl::InternalError("failed"), absl::Milliseconds(1));
@@ -314,7 +315,7 @@ TEST_F(LoggingTest, RepeatedFailuresOfAClientAreCountedInOneLine) {
               HasSubstr("/v1.Disk/Rescan pid=7 image=\"greedy\" code=INVALID_ARGUMENT: 9995 more"));
 }
 
-TEST_F(LoggingTest, AtFullVerbosityEveryCallIsLogged) {
+TEST_F(LoggingTest, AtVerbosity2RepeatedFailuresAreAllLogged) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   options_.verbosity = 2;
@@ -347,7 +348,7 @@ TEST_F(LoggingTest, TheAuditLogRecordsEveryCallThatMayHaveChangedTheNode) {
                                         "code=INVALID_ARGUMENT: 95 more such calls"));
 }
 
-// 17 processes of one tenant call every method.
+// 17 processes of one tenant make calls of 300 methods.
 TEST_F(LoggingTest, AClientCannotSuppressLinesAboutAnotherClient) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
@@ -387,7 +388,7 @@ TEST_F(LoggingTest, AuditLinesAreFlushedImmediatelyAndCallLinesWithinSeconds) {
   EXPECT_GT(on_disk(), audited);
 }
 
-TEST_F(LoggingTest, AClientAtItsLimitIsLoggedAtGrowingIntervals) {
+TEST_F(LoggingTest, EachTenantBeyondItsConnectionsIsLoggedOnce) {
   ASSERT_TRUE(InitLogging(options_).ok());
   CallLog log(spdlog::get(kCallLogger));
   const Peer peer{.process_id = 7, .image_path = R"(C:\bin\greedy.exe)"};

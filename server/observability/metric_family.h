@@ -5,8 +5,8 @@
 
 namespace csi_proxy::service {
 
-// Adds a family of series to the registry. `builder` is prometheus::BuildGauge() or one of its
-// kind.
+// Adds a family of series to the registry. `builder` is prometheus::BuildGauge() or another builder
+// of the library.
 template <typename Builder>
 auto& AddFamily(prometheus::Registry& registry, Builder builder, const char* name,
                 const char* help) {

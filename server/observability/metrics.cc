@@ -44,16 +44,17 @@ using prometheus::MetricType;
 const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3, 0.6, 1,  3,
                                                           6,     9,    20,  30,  60,  90, 120};
 
-// The bounds on series by client image: a client chooses this label, and must not create series
-// without limit or use up the series of other tenants. Tenants share the labels like connections;
-// an image beyond a tenant's share counts as "other", and one without calls for kIdle is removed.
+// The limits on series by client image. A client chooses the name of its image, and must neither
+// create series without limit nor use up the series of other tenants. So there are at most
+// kMaxImages images; kShare is the percentage of tenant_part.h for them. An image beyond its
+// tenant's part counts as "other". An image without calls for kIdle is removed.
 constexpr size_t kMaxImages = 64;
 constexpr size_t kShare = 75;
 constexpr absl::Duration kIdle = absl::Hours(1);
 
 // The time when the program was loaded, in seconds since 1970.
 const double kStart = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
-// client_golang's constant for Windows.
+// The maximum number of handles: client_golang's constant for Windows.
 constexpr double kMostDescriptors = 1 << 24;
 
 class PrometheusMetrics final : public Metrics {
@@ -207,7 +208,8 @@ class PrometheusMetrics final : public Metrics {
                               "and by the number of links to the share.",
                               MetricType::Counter);
       const smb::KnownShares::Counts counts = gauges_.unmaps();
-      // Every pair is a series from the start, because Prometheus sees no increase in a new one.
+      // Every pair has a series from the start, because Prometheus sees no increase in a new
+      // series.
       for (size_t outcome = 0; outcome < counts.size(); ++outcome) {
         for (size_t links = 0; links < counts[outcome].size(); ++links) {
           unmaps(counts[outcome][links],
@@ -238,7 +240,7 @@ class PrometheusMetrics final : public Metrics {
     prometheus::Counter* sent;
     prometheus::Histogram* seconds;
     prometheus::Gauge* in_flight;
-    // By code. Null before the first call.
+    // The counters by code; null before the first call with that code.
     std::array<std::atomic<prometheus::Counter*>, kGoCodes.size()> handled = {};
   };
 
@@ -248,7 +250,8 @@ class PrometheusMetrics final : public Metrics {
     return more;
   }
 
-  // Returns the series of a method. The address of a MethodInfo, a constant, identifies it.
+  // Returns the series of a method. The address of the MethodInfo, a constant, identifies the
+  // method.
   Method& For(const rpc::MethodInfo& method) {
     const MutexLock lock(mutex_);
     const auto [found, is_new] = methods_.try_emplace(&method);
@@ -276,9 +279,9 @@ class PrometheusMetrics final : public Metrics {
 
   using Counters = prometheus::Family<prometheus::Counter>;
 
-  // The series of a client's image, or of all clients without one.
+  // The series of one client image, or of the clients that share `unknown_` or `other_`.
   struct Image {
-    // Returns the counter with these labels and the image's.
+    // Returns the counter with these labels and the image's label.
     prometheus::Counter& Series(Counters& family, prometheus::Labels labels) {
       labels.emplace("client_image", label);
       prometheus::Counter& counter = family.Add(labels);

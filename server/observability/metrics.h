@@ -28,23 +28,24 @@ class Metrics : public rpc::CallObserver {
   struct Connections {
     size_t silent = 0;  // open now, before the preface
     size_t live = 0;    // open now, served
-    // How many connections had each outcome since the start.
+    // The number of connections with each outcome since the start.
     std::vector<std::pair<std::string, uint64_t>> outcomes = {};
   };
-  // Read at each scrape, on a thread of the HTTP server.
+  // Functions that are called at each scrape, on a thread of the HTTP server. A null function adds
+  // no metrics.
   struct Gauges {
     std::function<Connections()> connections;
-    // Waiting calls, by group.
+    // The number of waiting calls, by group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
     // Returns nullopt until the mappings have been counted.
     std::function<std::optional<groups::ShareCounts>()> shares = nullptr;
-    // How often a mapping was removed or kept, by the number of links to the share then.
+    // How often a mapping was removed or kept, by the number of links to the share at that time.
     std::function<smb::KnownShares::Counts()> unmaps = nullptr;
   };
 
   // Serves `/metrics` at `address`: `10.0.0.1:9090`, or `:9090` for all addresses, with a warning.
-  // Returns null for "", and INVALID_ARGUMENT, naming `option`, for other text or if listening
-  // fails. `mode` is a label of csi_proxy_build_info; `clock` is for tests.
+  // Returns null for "". Returns INVALID_ARGUMENT, naming `option`, if `address` is malformed or
+  // listening fails. `mode` is a label of csi_proxy_build_info; `clock` is for tests.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
       absl::string_view option, const std::string& address, const LineFunction& warn,
       const std::string& mode = "service", std::function<SteadyTime()> clock = SteadyTime::Now);
@@ -55,7 +56,7 @@ class Metrics : public rpc::CallObserver {
   // Adds a gauge `csi_proxy_flag` for each flag, labelled with its default.
   virtual void AddFlags(const std::vector<FlagInForce>& flags) = 0;
 
-  // Sets the gauges; before, connections and queues are not reported. They must be callable until
+  // Sets the gauges; initially all functions are null. REQUIRES: the functions can be called until
   // the metrics are destroyed or other gauges are set.
   virtual void SetGauges(Gauges gauges) = 0;
 };

@@ -73,7 +73,7 @@ TEST_F(MetricsTest, CallMetricsHaveTheNamesOfGoGrpcPrometheus) {
 
 // The line that the Go release's own test expects (integrationtests/metrics_test.go of
 // github.com/kubernetes-csi/csi-proxy).
-TEST_F(MetricsTest, TheFirstLabelOfAnRpcsTimesIsItsName) {
+TEST_F(MetricsTest, TheMethodIsTheFirstLabelOfAnRpcsDurations) {
   constexpr rpc::MethodInfo kCreateSymlink{"filesystem",
                                            "v1",
                                            "v1.Filesystem",
@@ -190,7 +190,8 @@ TEST_F(MetricsTest, AClientBeyondItsShareIsNamed) {
       text, HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="calls"} 2)"));
 }
 
-// Metrics have no authentication. The name of its program is the only text that a client chooses.
+// Metrics have no authentication. Of the texts that a client chooses, they contain only the name of
+// its program.
 TEST_F(MetricsTest, MetricsContainNoTextThatAClientSent) {
   const RunningCall first("volume.UnmountVolume", "volume_id=\"marker1\"", "marker2");
   const RunningCall second("volume.UnmountVolume", "volume_id=\"marker3\"");
@@ -222,7 +223,7 @@ TEST_F(MetricsTest, CallsRefusedForAnUnknownFieldAreCounted) {
                         R"(method="Rescan",version="v1beta1"} 2)"));
 }
 
-TEST_F(MetricsTest, ConnectionsQueuesAndRunningFormatsAreReported) {
+TEST_F(MetricsTest, ConnectionsQueuesFormatsAndMappingsAreReported) {
   const Running first(RunKind::kFormat, "first");
   now_ = SteadyTime::Now() + absl::Seconds(90);
   const Running second(RunKind::kFormat, "second");
@@ -273,7 +274,7 @@ TEST_F(MetricsTest, FlagsAreReportedWithTheirDefaults) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_flag{default=\"false\",flag=\"keep-foreign-data\"} 0\n"));
 }
 
-// Every fallback has a series from the start, because Prometheus sees no increase in a new one.
+// Every fallback has a series from the start, because Prometheus sees no increase in a new series.
 TEST_F(MetricsTest, EachFallbackIsCountedByItsName) {
   const std::string series = "\ncsi_proxy_fallbacks_total{fallback=\"";
   const auto expect_all = [&] {
@@ -290,7 +291,8 @@ TEST_F(MetricsTest, EachFallbackIsCountedByItsName) {
   expect_all();
 }
 
-// Silent connections that would block a server with eight threads for 64 seconds.
+// If each connection took a thread, and the server had eight, the silent connections would block it
+// for 64 seconds.
 TEST_F(MetricsTest, SilentConnectionsDoNotBlockPrometheus) {
   std::vector<std::unique_ptr<http_testing::HttpConnection>> silent;
   for (size_t i = 0; i < 4 * HttpLimits().connections; ++i) {

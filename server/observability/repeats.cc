@@ -10,7 +10,7 @@
 namespace csi_proxy::service {
 namespace {
 
-// The percentage of its tenant's kinds that one process may use.
+// The percentage of tenant_part.h for the kinds of a process among the kinds of its tenant.
 constexpr size_t kTenantShare = 75;
 
 // The name of the one kind that a tenant's refusals for its limits share.
@@ -35,7 +35,7 @@ void Repeats::EndPeriod(SteadyTime now) {
           count.times -= WrittenOf(code);
           ended.push_back(count);
           if (!IsLimit(code)) continue;
-          // The next minute's refusals are only counted, so that a flood has one line a minute.
+          // Refusals of the next minute are only counted, so that a flood has one line a minute.
           count.times = WrittenOf(code);
           next[tenant][code].counts.emplace(kind, std::move(count));
         }

@@ -19,39 +19,43 @@
 
 namespace csi_proxy::service {
 
-// Chooses the events to log. Of each kind it logs the first kWritten in a minute, and counts the
-// rest until the minute ends. A kind is a method, a process and a code. For each code a tenant has
-// kMaxKinds kinds of its own (processes share them as they share connections); events beyond them
-// are counted together. So no client can suppress another tenant's lines, or hide refusals behind
-// failures with another code. All refusals for a limit (RESOURCE_EXHAUSTED) of a tenant are one
-// kind: the first is logged, then one count a minute. Thread-safe.
+// Chooses the events to log. A kind of events is a method, a process and a code. The first kWritten
+// events of a kind in a minute are logged, and the rest are counted until the minute ends. For each
+// code a tenant has kMaxKinds kinds of its own, which its processes share by the rule of
+// tenant_part.h; events of further kinds are counted together. So, with up to kMaxTenants tenants,
+// no client can suppress the lines of another tenant, or hide refusals behind failures with another
+// code. All refusals for a limit (RESOURCE_EXHAUSTED) of a tenant are one kind: the first is
+// logged, then one count a minute. Thread-safe.
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;
   static constexpr size_t kMaxKinds = 256;  // of a tenant and a code
-  // Further tenants share one entry.
+  // The maximum number of tenants with kinds of their own in a minute. Further tenants share
+  // kMaxKinds kinds for each code.
   static constexpr size_t kMaxTenants = 64;
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
 
   // Events that were counted but not logged.
   struct Count {
-    std::string what;  // "*" for several methods and processes; then the last process is given
+    // The method; "*" if the count is for several methods. The process may then be one of several.
+    std::string what;
     int64_t process_id = 0;
     std::string image_path;
     absl::StatusCode code = absl::StatusCode::kUnknown;
     uint64_t times = 0;
   };
 
-  // `write` receives the counts of a minute that has ended, on the thread that calls. If it is
-  // null, counts are dropped.
+  // `write` receives the counts of a minute that has ended, on the thread that calls Admit(),
+  // WriteEnded() or the destructor. If `write` is null, counts are dropped.
   explicit Repeats(std::function<void(const Count&)> write) : write_(std::move(write)) {}
   // Writes the counts of the last minute.
   ~Repeats() { WriteEnded(SteadyTime::InfiniteFuture()); }
 
-  // Returns true if the event should be logged. `what` must be a constant.
+  // Counts an event, and returns true if it should be logged. Also writes the counts of minutes
+  // that are over. REQUIRES: `what` is a constant, because its address identifies the method.
   bool Admit(const char* what, const Peer& peer, absl::StatusCode code, SteadyTime now);
 
-  // Writes the counts of minutes that are over, as Admit() does.
+  // Writes the counts of minutes that are over.
   void WriteEnded(SteadyTime now) {
     if (counting_.load(std::memory_order_relaxed)) EndPeriod(now);
   }

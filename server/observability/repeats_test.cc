@@ -52,7 +52,7 @@ TEST_F(RepeatsTest, TheFirstEventsOfAMinuteAreWrittenAndLaterOnesCounted) {
   EXPECT_TRUE(Admit(kMkdir, 1)) << "a new minute";
 }
 
-TEST_F(RepeatsTest, RefusalsAtALimitAreLoggedOncePerMinuteAndTenant) {
+TEST_F(RepeatsTest, RefusalsForALimitAreLoggedOnceAndThenCountedByTheMinute) {
   const auto refuse = [this](const char* what, int64_t process_id) {
     return Admit(what, process_id, absl::StatusCode::kResourceExhausted, "greedy");
   };

@@ -62,8 +62,8 @@ struct Flags {
   std::map<std::string, Value, std::less<>> values;
 };
 
-// The functions below make values; the variable has the default. A list has one item for each time
-// that the flag is given. Items() may also be separated by commas.
+// The functions below make the values of flags that set `*out`. A flag of List() adds one item each
+// time that it is given; a flag of Items() adds the items of a text with commas.
 template <typename T>
 Value Text(T* out, const char* name, const std::string& by_default) {
   return {kText, name, by_default, [=](const std::string& value) { return *out = value, true; }};
@@ -110,7 +110,7 @@ Value Time(absl::Duration* out, absl::Duration least) {
           absl::StrCat("from ", absl::FormatDuration(least), " to a year"),
           [=] { return absl::ToDoubleSeconds(*out); }};
 }
-// One of two words. `first` stands for the default.
+// Makes the value of a flag that accepts two words. `first` is the default.
 template <typename T>
 Value Choice(T* out, const char* name, const char* first, const char* other, T value_of_other) {
   const auto store = [=, by_default = *out](const std::string& value) {
@@ -119,7 +119,7 @@ Value Choice(T* out, const char* name, const char* first, const char* other, T v
   };
   return {kText, name, first, store, absl::StrCat(first, " or ", other)};
 }
-// A size of 0 means no limit. The logger counts in bytes.
+// Makes the value of a size in megabytes. 0, or a size that is too large in bytes, means no limit.
 Value LogSize(size_t* out) {
   return {kUint, "MB", absl::StrCat(*out), [=](const std::string& value) {
             constexpr size_t kMost = std::numeric_limits<size_t>::max() >> 20;

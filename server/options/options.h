@@ -27,7 +27,8 @@ struct Options {
   // `volume/v1`.
   std::vector<std::string> api_groups;
   std::vector<std::string> api_versions;
-  // The directories that calls may touch, each with the flag that gave it. At least one.
+  // The directories that calls may touch, each with the flag that gave it. ParseOptions() sets at
+  // least one.
   struct Directory {
     std::string flag;
     WindowsPath path;
@@ -39,17 +40,19 @@ struct Options {
   std::vector<std::string> allowed_services;
   // Makes new SMB mappings require encryption.
   bool require_privacy = true;
-  // Lets a call use a mapping only with the credentials of the call that made it.
+  // Lets a call use a mapping only with the credentials of the call that made the mapping.
   bool bind_smb_credentials = false;
   // Lets calls map shares of this node.
   bool allow_local_shares = false;
   // If true, calls do not initialise or format a disk with data that Windows does not recognise.
   bool keep_foreign_data = false;
 
-  // Its client_share is also the percentage for tenant_part.h of a group's calls.
+  // The limits of the listener. `client_share` is also the percentage of tenant_part.h for the
+  // calls of each API group.
   rpc::ListenerLimits listener;
   absl::Duration idle_timeout = absl::Hours(1);
-  // For each API group. Eight times as many calls may have yielded their slots to wait.
+  // The limits of each API group. In addition, 8 * max_workers calls may wait after yielding their
+  // slots.
   size_t max_workers = 16;
   size_t max_queued = 384;
   absl::Duration max_call_duration = absl::Minutes(10);

@@ -22,7 +22,8 @@
 namespace csi_proxy {
 namespace {
 
-// A stop may last this much longer than the grace period. Then the process ends, with its calls.
+// The time that a stop may take beyond the grace period. Afterwards the process ends, even if calls
+// are under way.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Starts the service, serves until a stop, then stops it.
@@ -57,7 +58,7 @@ int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
   // Reports bad flags or a bad log file where an operator looks for a service's failures.
   if (!status.ok()) (void)service::InitLogging({}, event_log);
   // Clients can cause messages of protobuf, so they are logged at full verbosity only. A message
-  // before the end of the process is always logged and flushed.
+  // with which protobuf ends the process is always logged and flushed.
   service::RouteLibraryLogs([](Severity severity, const LogText& line) {
     const auto calls = spdlog::get(service::kCallLogger);
     const bool fatal = severity == Severity::kError;
@@ -96,7 +97,7 @@ int Main(int argc, char** argv) {
     return kExitOk;
   }
   int exit_code = kExitOk;
-  // Only a service reports bad flags to its log.
+  // Run() reports bad flags to the log of a service. Any other process prints them (Refuse()).
   const bool must_be_service = !options.ok() || options->windows_service;
   const absl::Status supervised = RunSupervised(
       must_be_service, [&](Supervisor& supervisor) { return Run(options, supervisor); },

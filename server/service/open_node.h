@@ -17,7 +17,7 @@ namespace csi_proxy {
 // A service on a pipe of its own.
 struct ExtraService {
   std::string pipe_name;
-  // The name in the rpc's path.
+  // The service's name in the paths of its rpcs.
   std::string full_name;
   std::unique_ptr<rpc::RemoteService> service;
 };
@@ -32,12 +32,13 @@ struct OpenedNode {
 // bad options; otherwise the errors of OpenThisMachine().
 absl::StatusOr<OpenedNode> OpenNode(const Options& options);
 
-// A program links csi_proxy_simulation or csi_proxy_no_simulation. The functions of the latter
-// fail; the service for Windows nodes links it.
+// A program links csi_proxy_simulation or csi_proxy_no_simulation for the functions below. The
+// functions of csi_proxy_no_simulation, which the service for Windows nodes links, return
+// INVALID_ARGUMENT.
 //
 // Opens the machine of --host=simulated for the value of --scenario, a name or a file; "" for the
-// default. Appends the administrator's services to `*services`. `warn` receives the warnings that
-// the host otherwise only logs. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
+// default. Appends the administrator's service to `*services`. `warn` receives the warnings of the
+// host. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
 absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario, LineFunction warn,
                                              std::vector<ExtraService>* services);
 

@@ -22,7 +22,7 @@ Options MustParse(const std::vector<std::string>& arguments) {
   return options.ok() ? *options : Options();
 }
 
-// Returns each directory after its flag.
+// Returns the working directories as `FLAG=PATH`.
 std::vector<std::string> Directories(const std::vector<std::string>& arguments) {
   std::vector<std::string> directories;
   for (const auto& [flag, path] : MustParse(arguments).working_dirs) {
@@ -39,7 +39,7 @@ TEST(OptionsTest, WithoutFlagsTheServerUsesWindowsAndTheKubeletsDirectory) {
   EXPECT_TRUE(options.log.to_stderr);
 }
 
-// server/base/go_flags_test.cc and integration/flags test the rules themselves.
+// server/base/go_flags_test.cc and integration/flags test Go's rules themselves.
 TEST(OptionsTest, FlagsAreParsedAsInGo) {
   EXPECT_EQ(MustParse({"-v", "4", "--v=2"}).log.verbosity, 2) << "the last one holds";
   EXPECT_EQ(MustParse({"-log_file=x", "-log_file="}).log.file, "");
@@ -97,7 +97,7 @@ TEST(OptionsTest, FlagsOfNodeBootstrapScriptsAreAccepted) {
 }
 
 // The log has the current file and five old files.
-TEST(OptionsTest, LogFilesAreSmallByDefault) {
+TEST(OptionsTest, LogFilesHave20MegabytesByDefaultAndAnySizeByAFlag) {
   EXPECT_EQ(MustParse({}).log.file_max_megabytes, 20u);
   EXPECT_EQ(MustParse({"-log_file_max_size=1800"}).log.file_max_megabytes, 1800u);
   for (const char* unlimited : {"0", "17592186044416", "18446744073709551615"}) {
@@ -114,7 +114,7 @@ TEST(OptionsTest, WorkingDirectoriesAccumulate) {
               ElementsAre(R"(--working-dir=C:\a)", R"(--kubelet-path=E:\k)"));
 }
 
-TEST(OptionsTest, OlderDirectoryFlagsAddWorkingDirectoriesAndContexts) {
+TEST(OptionsTest, OlderFlagsAddWorkingDirectoriesAndSetThePluginsAndPodsDirectories) {
   const std::vector<std::string> line = {R"(-kubelet-pod-path=D:\pods)", R"(-working-dir=C:\a)"};
   EXPECT_THAT(Directories(line), ElementsAre(R"(--working-dir=C:\a)",
                                              R"(--kubelet-csi-plugins-path=C:\var\lib\kubelet)",
@@ -124,7 +124,7 @@ TEST(OptionsTest, OlderDirectoryFlagsAddWorkingDirectoriesAndContexts) {
   EXPECT_EQ(MustParse({R"(-kubelet-csi-plugins-path=D:\p)"}).plugins_dir->ToString(), R"(D:\p)");
 }
 
-TEST(OptionsTest, ListFlagsAreSplitAtCommas) {
+TEST(OptionsTest, GroupsAndVersionsAccumulateAndMayBeSeparatedByCommas) {
   const Options options =
       MustParse({"--api-groups=disk, volume", "--api-versions=v1", "--api-versions=disk/v1beta2"});
   EXPECT_TRUE(Selects(options, "disk", "v1") && Selects(options, "disk", "v1beta2"));
@@ -192,7 +192,7 @@ TEST(OptionsTest, OnlyFlagsThatDifferFromTheDefaultsAreListed) {
   EXPECT_EQ(low, "max-workers ") << "a quarter of the default or less, and no switch";
 }
 
-TEST(OptionsTest, HelpNamesEveryFlag) {
+TEST(OptionsTest, HelpNamesTheFlags) {
   const std::string help = OptionsHelp();
   for (const char* flag :
        {"--host", "--scenario", "--list-scenarios", "--socket-dir", "--api-groups",

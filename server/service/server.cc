@@ -24,7 +24,8 @@ namespace {
 // The time for answers to reach their clients when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
-// Returns the number of calls that a connection may have under way: the part of a sole tenant.
+// Returns the number of calls that a connection may have under way: a sole tenant's part of `all`,
+// but at least 1 and at most 256.
 uint32_t Grant(size_t all, size_t client_share) {
   constexpr size_t kMost = 256;
   return static_cast<uint32_t>(std::clamp<size_t>(rpc::PartOf(all, client_share), 1, kMost));
@@ -93,11 +94,11 @@ class NodeServer final : public Server {
     listener_->connections().GoAway();
     gate_.Shut();
     if (!gate_.AwaitEmpty(SteadyTime::Now() + grace)) {
-      // Logs before the waits below, because a stuck call may block them for ever.
+      // Logs before the waits below, because a stuck call may block the waits for ever.
       service::Log(*spdlog::get(service::kServiceLogger), spdlog::level::warn,
                    "the calls still under way are abandoned");
     }
-    // Waits for the last answers and refusals that are still being sent.
+    // Leaves time for sending the last answers and refusals.
     absl::SleepFor(std::min(grace, kAnswersTravel));
     listener_->CloseLive();
     gate_.AwaitEmpty(SteadyTime::InfiniteFuture());

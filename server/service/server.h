@@ -1,4 +1,4 @@
-// The service: serves one node on a pipe for each released version.
+// The service: serves one node, with a pipe for each version of an API group.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@ namespace csi_proxy {
 class Server {
  public:
   // Serves `node`, which must outlive the server. All pipes answer when this returns. Returns
-  // INVALID_ARGUMENT if an option names an unknown version, or Listener::Listen()'s error.
+  // INVALID_ARGUMENT if the metrics cannot be served at the address of the options, or
+  // Listener::Listen()'s error.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
                                                        const ManagedNode& node,
                                                        std::vector<ExtraService> extra);
@@ -25,7 +26,8 @@ class Server {
   virtual std::vector<std::string> PipeNames() const = 0;
 
   // Stops accepting connections, refuses new calls, waits at most `grace` for calls under way, then
-  // cancels these. Idempotent.
+  // cancels them and waits for their end. A call that does not return blocks Stop() for ever.
+  // Idempotent.
   virtual void Stop(absl::Duration grace) = 0;
 };
 

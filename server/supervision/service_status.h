@@ -1,4 +1,5 @@
-// Rules for reports to the service control manager and answers to its controls. Does not call it.
+// Rules for reports to the service control manager and answers to its controls. Does not call the
+// manager.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace csi_proxy {
 
-// The values are those of winsvc.h.
+// The numbers of winsvc.h.
 enum class ServicePhase : uint32_t { kStopped = 1, kStarting = 2, kStopping = 3, kRunning = 4 };
 enum ServiceControl : uint32_t {
   kControlStop = 1,
@@ -19,7 +20,7 @@ enum ServiceControl : uint32_t {
 };
 enum AcceptedControls : uint32_t { kAcceptStop = 1, kAcceptShutdown = 4 };
 
-// The data of a SetServiceStatus().
+// The data of one SetServiceStatus() call.
 struct ServiceReport {
   ServicePhase phase = ServicePhase::kStopped;
   uint32_t accepted_controls = 0;
@@ -34,33 +35,34 @@ struct ServiceReport {
 // Tracks the phases of a service. Not thread-safe.
 class ServiceStatus {
  public:
-  // The interval of calls to Progress() while the service starts or stops, and the time that the
-  // manager waits for the next report.
+  // The interval of calls to Progress() while the service starts or stops.
   static constexpr absl::Duration kProgressInterval = absl::Seconds(2);
+  // The time that the manager waits for the next report.
   static constexpr absl::Duration kWaitHint = absl::Seconds(10);
-  // A longer start stops reporting progress, so that it cannot delay the system's start.
+  // The time for which a start reports progress, so that a longer start cannot delay the system's
+  // start.
   static constexpr absl::Duration kStartLimit = absl::Minutes(2);
 
   explicit ServiceStatus(SteadyTime now) : pending_until_(now + kStartLimit) {}
 
   ServiceReport Starting() { return Pending(); }
   ServiceReport Running();
-  // Begins a stop. It should end within `limit`.
+  // Begins a stop that should end within `limit`. Returns its first report.
   ServiceReport Stopping(SteadyTime now, absl::Duration limit);
   ServiceReport Stopped(uint32_t exit_code);
 
   // Returns the report that keeps the manager waiting, or nullopt if none is due.
   std::optional<ServiceReport> Progress(SteadyTime now);
 
-  // Returns true if a stop has exceeded its limit because a call does not return. Then the caller
-  // must report StopOverdue() and end the process.
+  // Returns true if a stop has reached its limit, for example because a call does not return. Then
+  // the caller must report StopOverdue() and end the process.
   bool IsStopOverdue(SteadyTime now) const;
   // Reports success although the stop did not end: after an error the manager would restart the
   // stopped service
   // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).
   ServiceReport StopOverdue() { return Stopped(0); }
 
-  // Returns what a control handler must do.
+  // OnControl() returns what the control handler must do.
   enum class Answer { kStop, kNothing, kNotImplemented };
   static Answer OnControl(uint32_t control);
 

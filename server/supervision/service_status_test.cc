@@ -41,7 +41,7 @@ TEST(ServiceStatusTest, StopAndShutdownControlsStopTheService) {
   }
 }
 
-TEST(ServiceStatusTest, OnlyPendingReportsHaveACheckpointWhichIncreases) {
+TEST(ServiceStatusTest, CheckpointsIncreaseDuringAStartOrStopAndAreZeroOtherwise) {
   ServiceStatus status(kStart);
   EXPECT_EQ(status.Starting().checkpoint, 1u);
   const auto progress = status.Progress(kStart + absl::Seconds(2));
@@ -63,7 +63,7 @@ TEST(ServiceStatusTest, TheWaitHintCoversSeveralReports) {
   EXPECT_GE(ServiceStatus::kWaitHint, 3 * ServiceStatus::kProgressInterval);
 }
 
-TEST(ServiceStatusTest, ProgressIsNotReportedBeyondTheLimit) {
+TEST(ServiceStatusTest, AStartReportsNoProgressBeyondItsLimit) {
   ServiceStatus status(kStart);
   status.Starting();
   EXPECT_TRUE(status.Progress(kStart + ServiceStatus::kStartLimit - absl::Seconds(1)).has_value());

@@ -1,4 +1,4 @@
-// Starts and stops of the process, by signals or by Windows' service control manager.
+// Runs the process until a signal, the console or Windows' service control manager stops it.
 #pragma once
 
 #include <functional>
@@ -31,20 +31,20 @@ class Supervisor {
   virtual void ReportStopping(absl::Duration limit) = 0;
 };
 
-// Exit codes of the program; under the service control manager, service-specific ones.
+// Exit codes of the program; under the service control manager, its service-specific exit codes.
 enum ExitCode {
   kExitOk = 0,
   kExitFailed = 1,
   kExitUsage = 2,
-  // The stop was complete except for a call that did not return. The service control manager gets
-  // success instead, so that it does not restart the service.
+  // The stop exceeded its limit, for example because a call did not return. The service control
+  // manager receives success instead, so that it does not restart the service.
   kExitCallStuck = 3,
 };
 
-// Runs `body`. It must start the service, wait for the stop, stop the service and return an
-// ExitCode. Under the service control manager, runs `body` on a separate thread and reports its
-// result as the service-specific exit code. Returns FAILED_PRECONDITION, without running `body`, if
-// `must_be_service` is true and no service control manager has started the process.
+// Runs `body`, which must start the service, wait for the stop, stop the service and return an
+// ExitCode. Under the service control manager, runs `body` on a separate thread and reports the
+// result of `body` as the service-specific exit code. Returns FAILED_PRECONDITION, without running
+// `body`, if `must_be_service` is true and no service control manager has started the process.
 absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code);
 

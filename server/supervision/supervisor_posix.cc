@@ -13,8 +13,9 @@
 namespace csi_proxy {
 namespace {
 
-// Each connection needs a descriptor. The usual soft limit of 1024 protects programs that use
-// select(); this program does not.
+// Raises the soft limit of descriptors to the hard limit, because each connection needs a
+// descriptor. The usual soft limit of 1024 protects programs that use select(); this program does
+// not.
 void RaiseDescriptorLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -22,7 +23,8 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// By default glibc gives each thread its own heap, and a heap keeps the memory of a large request.
+// Limits the process to two heaps, which return free memory beyond 1 MiB. By default glibc gives
+// each thread its own heap, and a heap keeps the memory of a large request.
 void ShareHeaps() {
   mallopt(M_ARENA_MAX, 2);
   mallopt(M_TRIM_THRESHOLD, 1 << 20);

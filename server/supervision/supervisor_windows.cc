@@ -1,5 +1,5 @@
-// Stops by the console (Ctrl-C, Ctrl-Break and close, sent by nssm and containers) and by the
-// service control manager.
+// Supervisors for a process that the console stops (Ctrl-C, Ctrl-Break and close, which nssm and
+// containers send), and for one that the service control manager stops.
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -219,7 +219,8 @@ class Service final : public StopWaiter {
 absl::Status RunSupervised(bool must_be_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
   // A service has no standard handles (https://learn.microsoft.com/windows/console/getstdhandle).
-  // Otherwise does not try, because Wine delays the answer by ten seconds if another service runs.
+  // Any other process does not ask the manager, because Wine delays the answer by ten seconds if
+  // another service runs.
   if (must_be_service || GetStdHandle(STD_ERROR_HANDLE) == nullptr) {
     static Service* const service = new Service(body);
     absl::Status status = service->Run();

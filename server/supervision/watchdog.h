@@ -11,8 +11,8 @@
 
 namespace csi_proxy {
 
-// Starts its thread immediately, because a thread may fail to start during a stop. Never destroyed,
-// because `bite` may be called at any time.
+// Start() already starts the watching thread, because a thread may fail to start during a stop.
+// Never destroyed, because `bite` may be called at any time.
 class Watchdog {
  public:
   // `bite` must end the process. It must not wait for a resource that a thread stuck in the kernel
