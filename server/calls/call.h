@@ -21,10 +21,11 @@ class ServedCall {
   // most deps.max_call_duration from now.
   ServedCall(const Deps& deps, const MethodInfo& method, const CallContext& context);
 
-  // The call's context, without a slot.
+  // Returns the call's context, without a slot.
   const CallContext& context() const { return context_; }
 
-  // Returns the status of `function`, or Check() without calling it if the call has ended.
+  // Calls `function` with `slot` and returns its status. If the call has ended, only returns the
+  // error of CallContext::Check().
   absl::Status Run(TaskSlot* slot,
                    absl::FunctionRef<absl::Status(const CallContext&)> function) const;
 

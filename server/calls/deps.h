@@ -26,10 +26,11 @@ namespace csi_proxy::rpc {
 enum class Limit { kConnections, kCalls };
 inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
 
-// The maximum of executors in one process.
+// There is one executor for each API group.
 inline constexpr size_t kMaxExecutors = 8;
 
-// Observes every call. Thread-safe; called on the thread that ran the call, so it must be quick.
+// Observes every call. Thread-safe. Must be quick, because the threads that read, run or refuse
+// calls wait for it.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
@@ -86,7 +87,7 @@ struct Deps {
   // The caller of embedded calls.
   Peer own_process = {};
 
-  // Not null for remote calls, unused for embedded ones.
+  // The next two are not null for remote calls, and unused for embedded calls.
   InlineCalls* inline_calls = nullptr;
   CallGate* gate = nullptr;
 };

@@ -221,9 +221,10 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
   {
     const MutexLock lock(mutex_);
     TenantQueue& own_queue = *queue;
-    // Every waiter is over its limit, or it would run. A task within its limits goes ahead of them.
+    // Every waiter is over its limit or lacks a thread. A task within its limits goes ahead of the
+    // waiters.
     const bool may_begin = MayBegin(own_queue);
-    // Waiters that are within their limits lack a thread only.
+    // After a failed start, waiters within their limits may lack only a thread.
     const bool lacked_threads = !no_thread_.ok();
     if (may_begin && HasThread()) {
       task->queue_ = std::move(queue);
@@ -305,7 +306,7 @@ absl::Status Executor::AwaitSlot(const CallContext& context,
   if (waiter.has_slot) return absl::OkStatus();
   queue->waiting_.Remove(&waiter);
   Count(*queue, &TenantQueue::queued_, -1);
-  // Makes the ring drop the queue if its last waiter has left.
+  // Makes `turns_` drop the queue if its last waiter has left.
   turns_.Pass([](TenantQueue&) -> Task* { return nullptr; }, [](TenantQueue*) {});
   return status;
 }
@@ -318,7 +319,7 @@ void Executor::RunWithSlot(std::shared_ptr<TenantQueue> queue,
   size_t started;
   {
     const MutexLock lock(mutex_);
-    // If the pool has no thread, this thread must do its work.
+    // If the pool has no thread, this thread must do the pool's work.
     const size_t is_alone = threads_.empty() ? 1 : 0;
     idle_ += is_alone;
     started = End(slot.queue());

@@ -35,7 +35,7 @@ class TaskSlot : public SlotHolder {
 // A piece of work. Intrusive, so that queueing does not allocate memory.
 class Task {
  public:
-  // Runs once, with a slot, on a thread of the pool. May delete the task.
+  // Runs once, with a slot, on a thread of the pool or in TryRun(). May delete the task.
   virtual void Run(TaskSlot* slot) = 0;
 
  protected:
@@ -46,12 +46,12 @@ class Task {
   friend class TaskList;
   Task* next_ = nullptr;
   std::shared_ptr<TenantQueue> queue_;
-  // True for a thread that waits for a slot, to begin a task or to go on with one.
+  // True for a Waiter, whose thread waits for a slot to begin a task or to go on with one.
   bool has_thread_ = false;
   bool has_begun_ = false;
 };
 
-// A first-in-first-out list of tasks. Guarded by their executor.
+// A first-in-first-out list of tasks. Guarded by the executor's lock.
 class TaskList {
  public:
   bool empty() const { return head_ == nullptr; }
@@ -94,9 +94,11 @@ class TenantQueue {
   TenantQueue* next_turn = nullptr;
 };
 
-// Returns the status of a refused call: `queued` calls wait, of these `own` of its tenant.
+// Returns the status of a call that is refused because `queued` calls wait, `own` of them of its
+// tenant.
 absl::Status TooManyCalls(size_t queued, size_t own);
-// Returns the status of a refused call: `own` of its tenant wait, and `most` is the limit.
+// Returns the status of a call that is refused because `own` calls of its tenant wait, and the
+// tenant may have `most`.
 absl::Status TooManyCallsOfClient(size_t own, size_t most);
 
 // Starts threads when needed, keeps an idle one, and ends surplus ones after a second. Thread-safe.
@@ -119,13 +121,13 @@ class Executor {
     size_t max_threads;
     // The maximum of waiting tasks.
     size_t max_queued;
-    // The percentage for tenant_part.h, for slots, queue places and begun tasks.
+    // The percentage of MayTakeOneMore() (tenant_part.h) for slots, queue places and begun tasks.
     size_t client_share = 100;
     // The maximum of begun tasks beyond the slots. Each waits on a thread of its own.
     size_t max_blocked = 0;
-    // The maximum of such tasks of one tenant, over all executors (TenantQueue). Executors do not
-    // wake each other, so a task over this limit waits until a task at its own executor ends or
-    // yields its slot.
+    // The maximum of one tenant's begun tasks beyond the slots, over all executors (TenantQueue).
+    // Executors do not wake each other, so a task over this limit waits until a task at its own
+    // executor ends or yields its slot.
     size_t max_blocked_of_tenant = std::numeric_limits<size_t>::max();
   };
 
@@ -142,8 +144,8 @@ class Executor {
   absl::Status Submit(Task* task, std::shared_ptr<TenantQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
-  // Waits in `queue` for a slot, then calls `function` with it on this thread, not on one of the
-  // pool, and returns its status. Returns Submit()'s RESOURCE_EXHAUSTED; CANCELLED or
+  // Waits in `queue` for a slot, then calls `function` with the slot on this thread, not on a
+  // thread of the pool, and returns its status. Returns Submit()'s RESOURCE_EXHAUSTED; CANCELLED or
   // DEADLINE_EXCEEDED if `context` ends while the call waits.
   absl::Status RunHere(const CallContext& context,
                        absl::FunctionRef<absl::Status(TaskSlot*)> function,

@@ -57,12 +57,12 @@ TEST(ExecutorTest, ATaskOnTheCallersThreadUsesASlot) {
   EXPECT_FALSE(executor.TryRun(&refused)) << "another waits";
   EXPECT_EQ(refused.thread, std::thread::id());
   gate.Notify();
-  // The second task gets the first one's thread when the first ends.
+  // The caller's thread runs the second task after the first, because the pool has no thread.
   waited.Wait();
   caller.join();
 }
 
-TEST_F(FairExecutorTest, ClientsTakeTurnsEvenIfOneHasManyTasks) {
+TEST_F(FairExecutorTest, TenantsTakeTurnsEvenIfOneHasManyTasks) {
   Countdown ended(6);
   Executor executor({.max_threads = 1, .max_queued = 10});
   ASSERT_TRUE(Block(executor, three_).ok());
@@ -77,7 +77,7 @@ TEST_F(FairExecutorTest, ClientsTakeTurnsEvenIfOneHasManyTasks) {
   EXPECT_EQ(order_, (std::vector<std::string>{"a1", "b1", "c1", "a2", "a3", "a4"}));
 }
 
-TEST_F(FairExecutorTest, OneClientLeavesSlotsToOtherClients) {
+TEST_F(FairExecutorTest, OneTenantLeavesSlotsToOtherTenants) {
   Executor executor({.max_threads = 4, .max_queued = 10, .client_share = 75});
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(3);
@@ -88,7 +88,7 @@ TEST_F(FairExecutorTest, OneClientLeavesSlotsToOtherClients) {
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, OneClientLeavesQueuePlacesToOtherClients) {
+TEST_F(FairExecutorTest, OneTenantLeavesQueuePlacesToOtherTenants) {
   Executor executor({.max_threads = 1, .max_queued = 4, .client_share = 75});
   bool client_is_at_limit = true;
   for (int i = 0; i < 4; ++i) {
@@ -99,19 +99,19 @@ TEST_F(FairExecutorTest, OneClientLeavesQueuePlacesToOtherClients) {
   EXPECT_EQ(refused, TooManyCallsOfClient(3, 3));
   EXPECT_TRUE(client_is_at_limit);
   EXPECT_TRUE(Block(executor, two_).ok());
-  // Now the queue is full for every client.
+  // Now the queue is full for every tenant.
   EXPECT_EQ(Block(executor, three_, &client_is_at_limit).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(client_is_at_limit);
   gate_.Notify();
 }
 
-TEST_F(FairExecutorTest, AReservedSlotServesOnlyOtherClients) {
+TEST_F(FairExecutorTest, AReservedSlotServesOnlyOtherTenants) {
   Executor executor({.max_threads = 2, .max_queued = 10, .client_share = 50});
   Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
-  // The other slot is reserved for other clients. two_ uses it for several tasks in turn.
+  // The other slot is reserved for other tenants. two_ uses it for several tasks in turn.
   ASSERT_TRUE(Note(executor, one_, "mine", &mine).ok());
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();

@@ -18,8 +18,8 @@
 
 namespace csi_proxy::rpc {
 
-// Works like absl::BlockingCounter, because ThreadSanitizer cannot see into that if Abseil was
-// built without it. Not a std::latch, because libstdc++'s misses wake-ups on Windows.
+// Replaces absl::BlockingCounter, because ThreadSanitizer cannot see into an Abseil that was built
+// without ThreadSanitizer. Not a std::latch, because libstdc++'s misses wake-ups on Windows.
 class Countdown {
  public:
   explicit Countdown(int left) : left_(left) {}
@@ -39,7 +39,7 @@ class Countdown {
   int left_;
 };
 
-// Records the order in which tasks run.
+// Adds its name to `order`, then counts `ended` down.
 struct Step final : Task {
   void Run(TaskSlot*) override {
     {

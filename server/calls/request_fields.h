@@ -17,8 +17,8 @@ namespace csi_proxy::rpc {
 // release, and would get NTFS. Released clients send no such fields.
 absl::Status CheckKnownFields(const google::protobuf::Message& request);
 
-// Checks a request of `method`. Returns OK if the method only reads, because its answer does not
-// need them.
+// Checks a request of `method`. Always returns OK if the method only reads, because its answer does
+// not depend on unknown fields.
 inline absl::Status CheckKnownFields(const MethodInfo& method,
                                      const google::protobuf::Message& request) {
   return method.reads ? absl::OkStatus() : CheckKnownFields(request);

@@ -1,5 +1,5 @@
-// A released version of a group as a table of its methods. One implementation, independent of the
-// version's types, serves gRPC and callers in this process that pass bytes.
+// A released version of a group as a table of its methods. Code that does not know the version's
+// types serves the table to gRPC and to callers in this process that pass bytes.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -1,4 +1,4 @@
-// Tests tasks that yield their slots, threads that do not start, and many clients of one tenant.
+// Tests tasks that yield their slots, threads that do not start, and the limits of tenants.
 #include <array>
 #include <atomic>
 #include <deque>
@@ -99,8 +99,8 @@ TEST_F(BlockedTest, TheNumberOfBegunTasksIsLimited) {
   AwaitBlocked(6);
 }
 
-// A task yields the only slot, and wants it back while another task of its client is queued.
-TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeItsClientsQueuedTasksStart) {
+// A task yields the only slot, and wants it back while another task of its tenant is queued.
+TEST_F(BlockedTest, ATaskGetsItsSlotBackBeforeItsTenantsQueuedTasksStart) {
   Executor executor({.max_threads = 1, .max_queued = 8, .max_blocked = 1});
   Countdown waits(1), ended(2);
   absl::Notification event;
@@ -161,7 +161,7 @@ TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
     AwaitBlocked(begun);
   }
   EXPECT_EQ(one.queued(), 1u);
-  // The call that holds its executor's slot does not count.
+  // The first call of each executor does not count, because the executor has one slot.
   ASSERT_TRUE(Wait(other, there).ok());
   AwaitBlocked(4);
   ASSERT_TRUE(Wait(other, there).ok());
@@ -174,7 +174,7 @@ TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
   while (tenant->blocked_calls > 0) std::this_thread::yield();
 }
 
-TEST_F(BlockedTest, AllTasksOfManyConcurrentTenantsRunWithinTheLimits) {
+TEST_F(BlockedTest, TasksOfManyConcurrentTenantsRunWithinTheLimits) {
   constexpr int kTenants = 4, kTasks = 3000;
   std::atomic<int> ran = 0, refused = 0, running = 0, most = 0, begun = 0, most_begun = 0;
   std::atomic<int> most_own = 0;
@@ -266,7 +266,7 @@ TEST_F(FewThreadsTest, CallsAreRefusedUntilAThreadCanBeStarted) {
   EXPECT_EQ(order_, std::vector<std::string>{"runs"});
 }
 
-TEST_F(FewThreadsTest, TasksWaitForTheThreadsThatCouldBeStarted) {
+TEST_F(FewThreadsTest, QueuedTasksRunWhenTheOnlyThreadIsFree) {
   Countdown ended(5);
   Executor executor(kDefault, Few(1));
   ASSERT_TRUE(Block(executor, one_).ok());

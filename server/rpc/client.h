@@ -24,8 +24,8 @@ using transport::Http2Violation;
 using transport::kHttp2ViolationNames;
 using transport::kHttp2Violations;
 
-// The processes that share one client's limits: those of one container, as far as TenantOf() of
-// platform/peer_process.h can tell.
+// The processes of one container, as far as TenantOf() of platform/peer_process.h can tell. They
+// share the limits below.
 struct Tenant {
   Tenant() {
     for (TenantQueue& queue : queues) queue.CountBlocked(&blocked_calls);
@@ -33,11 +33,12 @@ struct Tenant {
 
   // The calls of the tenant's processes, by Deps::executor_index.
   std::array<TenantQueue, kMaxExecutors> queues;
-  // Over all executors; see Executor::Limits::max_blocked_of_tenant.
+  // The begun calls beyond the slots, over all executors; see
+  // Executor::Limits::max_blocked_of_tenant.
   std::atomic<size_t> blocked_calls = 0;
   // The bytes of requests that are under way or in executors' queues.
   std::atomic<size_t> request_bytes = 0;
-  // The connections to all pipes. Guarded by the ConnectionTable.
+  // The number of connections to all pipes. Guarded by the ConnectionTable.
   size_t connections = 0;
   // Limits what all processes of the tenant hold to four times what one process may hold, plus the
   // room for long messages of one process. The tenant does not use the account's other limits.

@@ -10,7 +10,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-TEST(ClientRegistryTest, AProcessIsOneClientWhileItIsReferenced) {
+TEST(ClientRegistryTest, AProcessHasOneClientUntilTheClientIsReleased) {
   ClientRegistry registry;
   const int64_t own = OwnProcess().process_id;
   auto client = registry.Get(own);

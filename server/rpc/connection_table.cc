@@ -119,7 +119,8 @@ std::shared_ptr<Client> ConnectionTable::EvictFromLargest(std::vector<Line*> can
 std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
                                                    ConnectionBeforePreface** displaced) {
   if (!line.silent.empty()) {
-    // A process that dials fast must not end what another process of its tenant has just dialled.
+    // A process that dials fast must not end the silent connections of another process of its
+    // tenant.
     const auto own = std::ranges::find_if(
         line.silent, [incoming](const auto* silent) { return silent->client.get() == incoming; });
     *displaced = own != line.silent.end() ? *own : line.silent.front();

@@ -36,8 +36,8 @@ struct ListenerLimits {
   // tenant with most connections: a silent connection, else one that has never made a call, else
   // one without a recent call. If calls are under way on all of them, the new connection is closed.
   size_t max_connections = 1024;
-  // The percentage for tenant_part.h. A new connection beyond the tenant's part evicts another
-  // connection of the tenant.
+  // The percentage of MayTakeOneMore() (tenant_part.h) for a pipe's connections. A new connection
+  // beyond the tenant's part evicts another connection of the tenant.
   size_t client_share = 75;
   // The maximum of connections of a tenant to all pipes together. A new connection beyond it evicts
   // another connection of the tenant. A listener may lower this limit.
@@ -50,9 +50,9 @@ struct ListenerLimits {
 struct ListenerCounters {
   uint64_t accepted = 0;
   uint64_t adopted = 0;          // sent the preface, see Promote()
-  uint64_t dropped_silent = 0;   // closed at the preface deadline
+  uint64_t dropped_silent = 0;   // closed at the preface deadline, or because the process had ended
   uint64_t dropped_garbage = 0;  // closed because the first bytes were not the preface
-  // New or silent connections, closed at a limit of ListenerLimits or for lack of descriptors.
+  // New or silent connections, closed at a limit or for lack of descriptors.
   uint64_t dropped_for_room = 0;
   uint64_t dropped_barred = 0;  // new, closed because the client is barred (Http2Limits)
   uint64_t ended_for_room = 0;  // served, without a call, and evicted
@@ -61,7 +61,7 @@ struct ListenerCounters {
   size_t silent = 0;  // open now
   size_t live = 0;    // open now
 
-  // Returns the counts since the start with the names of the metrics.
+  // Returns the counts since the start, each with its `outcome` label.
   std::vector<std::pair<std::string, uint64_t>> Outcomes() const;
 };
 
@@ -70,7 +70,8 @@ struct ConnectionBeforePreface {
   size_t pipe = 0;  // its index
   // The client of the connection; never null.
   std::shared_ptr<Client> client;
-  // Set by the table: true if the connection is listed, and its place in the lists.
+  // The table sets the next four: whether the connection is listed, until when it may be silent,
+  // and its places in the lists.
   bool listed = false;
   SteadyTime deadline{};
   std::list<ConnectionBeforePreface*>::iterator place{};
@@ -113,7 +114,7 @@ class ServedConnection {
   bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
   // Returns true if a call has begun since the last TakeUsed().
   bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
-  // Returns the end of the last call, or of the handshake if no call has ended.
+  // Returns the time at which the last call ended, or the time of the preface if no call has ended.
   Http2Time last_used() const { return last_used_.load(std::memory_order_relaxed); }
 
  private:
@@ -123,23 +124,24 @@ class ServedConnection {
   std::atomic<int> calls_ = 0;
   std::atomic<bool> used_ = false;
   std::atomic<Http2Time> last_used_ = Http2Time::clock::now();
-  // Set by the table: how to end the connection, and its place in the lists.
+  // Set by the table: is_main(), how to end the connection, and its place in a list.
   bool is_main_ = false;
   End end_;
   std::list<ServedConnection*>* list_ = nullptr;
   std::list<ServedConnection*>::iterator place_{};
 };
 
-// Thread-safe. REQUIRES: a listener closes silent connections, and makes the calls about them, on
+// Thread-safe. REQUIRES: a listener closes silent connections, and calls the functions for them, on
 // one thread or under a lock of its own.
 //
-// At a limit, the table evicts a connection without a call under way. It chooses the tenant with
-// most connections, so that a tenant with few is admitted. Of that tenant's connections it chooses
-// a silent one, of the same process if there is one, else the one that has been idle longest. The
-// eviction does no harm: the evicted client redials with its next call. Since 1.41 grpc-go does not
-// redial earlier (https://github.com/grpc/grpc-go/pull/4613). The table does not evict idle
-// connections while there is room, so that a driver that connects at its start and calls much later
-// need not redial.
+// At a limit, the table evicts a connection without a call under way. At a tenant's limit it
+// chooses that tenant, else the tenant with most connections, so that a tenant with few is
+// admitted. Of that tenant's connections it chooses a silent one (of the incoming process, if that
+// has one), else one that has never made a call, else one without a recent call. The eviction does
+// no harm: the evicted client redials with its next call. Since 1.41 grpc-go does not redial
+// earlier (https://github.com/grpc/grpc-go/pull/4613). The table does not evict idle connections
+// while there is room, so that a driver that connects at its start and calls much later need not
+// redial.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
@@ -158,7 +160,8 @@ class ConnectionTable {
   // `*displaced` as Admit() does. Returns false if calls are under way on all connections.
   bool Evict(ConnectionBeforePreface** displaced);
 
-  // Unlists a connection that is closed or about to be. REQUIRES: the connection is listed.
+  // Unlists a connection that is closed or about to be, and increments `counter` unless it is null.
+  // REQUIRES: the connection is listed.
   void Drop(ConnectionBeforePreface* connection, Counter counter = nullptr);
 
   // Unlists and returns one connection with an overdue preface; null if there is none.
@@ -204,7 +207,8 @@ class ConnectionTable {
   Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Line& LineOf(size_t pipe, const Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lists the connection or returns false. Sets `*limited` to the client that was at its limit: the
-  // client of the evicted connection, or of the refused one.
+  // incoming client if it is refused or its tenant is at the limit, else the client of an evicted
+  // connection.
   bool TryAdmit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced,
                 std::shared_ptr<Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Evicts a connection of `line` for one of `incoming` and returns the evicted client. Returns

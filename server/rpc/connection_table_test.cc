@@ -126,7 +126,7 @@ TEST_F(ConnectionTableTest, ConnectionsWithARunningCallAreNotEvicted) {
   EXPECT_EQ(table_->counters().ended_for_room, 1u);
 }
 
-TEST_F(ConnectionTableTest, EvictionOrderIsSilentThenNeverUsedThenLongestIdle) {
+TEST_F(ConnectionTableTest, EvictionOrderIsSilentThenNeverUsedThenWithoutARecentCall) {
   Limit(4, 100);
   std::vector<Served> served;
   for (const char* name : {"a", "b", "c"}) served.push_back(Serve(one_, name));
@@ -163,7 +163,7 @@ TEST_F(ConnectionTableTest, InPlaceOfABusyClientTheNextClientLosesAConnection) {
   for (int i = 0; i < 2; ++i) Serve(two_, absl::StrCat("idle", i));
   EXPECT_EQ(Admit(New(three_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"idle0"});
-  // No other client has more connections than two_, so it loses its own.
+  // Calls are under way on all connections of one_, so two_ loses its own connection.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, (Names{"idle0", "idle1"}));
 }
@@ -237,14 +237,14 @@ TEST_F(TwoProcessesTest, AProcessLosesItsOwnSilentConnectionFirst) {
   EXPECT_TRUE(slow->listed);
 }
 
-TEST_F(TwoProcessesTest, TheProcessThatDialsIsAtTheLimit) {
+TEST_F(TwoProcessesTest, TheLimitIsReportedForTheProcessThatDials) {
   Admit(New(slow_));
   Admit(New(slow_));
   EXPECT_NE(Admit(New(fast_)), nullptr);
   EXPECT_EQ(at_limit_, 11);
 }
 
-TEST_F(TwoProcessesTest, ProcessesThatEvictEachOtherAreBarred) {
+TEST_F(TwoProcessesTest, AProcessThatEvictsAnotherAgainAndAgainIsBarred) {
   for (int i = 0; i < 2200; ++i) {
     if (fast_->barred()) break;
     Serve(i % 2 == 0 ? slow_ : fast_, "");

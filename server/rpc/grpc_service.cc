@@ -52,7 +52,7 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
     remote_.served->BeginCall();
   }
 
-  // Runs or queues the call, or answers it immediately if the queue is full.
+  // Runs or queues the call, or answers it immediately with an error.
   void Start() {
     if (!remote_.connection->Register(remote_.request.call, this)) {
       return Answer(absl::CancelledError("the client does not wait any more"));
@@ -144,8 +144,8 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
   const ServedCall call_;
   std::string response_;
   bool entered_ = false;
-  // True while TryRunInline() runs the call: the executor still uses it, so Answer() must not
-  // delete it.
+  // True while TryRunInline() runs the call. TryRunInline() deletes the call then, so Answer() must
+  // not.
   bool is_inline_ = false;
 };
 

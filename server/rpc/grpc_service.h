@@ -17,7 +17,7 @@ struct RemoteCall {
   std::shared_ptr<transport::Connection> connection;
   std::shared_ptr<ServedConnection> served;
   transport::Request request;
-  // If true, the call may run on this thread although it may block.
+  // True if Begin() may run the call although it may block.
   bool may_block = false;
 };
 

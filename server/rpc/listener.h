@@ -75,8 +75,9 @@ struct PipePlace {
 // Returns the listener of the platform.
 //
 // POSIX: Unix sockets `<directory>/<name>.sock`, mode 0600. Makes the directory (0700) if its
-// parent exists. The directory must not be a symbolic link, must belong to this user and must not
-// be writable by another user. It is locked against a second server while this one lives.
+// parent exists. The directory's path must not contain a symbolic link. The directory must belong
+// to this user and must not be writable by another user. The listener locks the directory against a
+// second server.
 //
 // Windows: named pipes `\\.\pipe\<name>`, open to local processes only.
 //

@@ -22,7 +22,7 @@ namespace csi_proxy::rpc {
 // A client's end of a socket or a pipe. Defined by the platform.
 class RawClient {
  public:
-  // Connects. Retries while all instances are in use.
+  // Connects. On Windows retries for five seconds, because all instances may be in use.
   RawClient(const PipePlace& place, const std::string& name);
   ~RawClient();
   RawClient(RawClient&& other) noexcept;
@@ -39,7 +39,7 @@ class RawClient {
   intptr_t handle_;
 };
 
-// Returns a place for the pipes of a test, and the name of one.
+// Return the place of a test's pipes, and the name of a pipe.
 PipePlace TestPlace();
 std::string TestPipeName();
 

@@ -92,7 +92,7 @@ class PipeListener final : public Listener {
   };
 
   absl::Status TakeNames();
-  // Waits for a client at the new instance. `made` is its handle or an error.
+  // Makes the new instance wait for a client. `made` is the instance's handle or an error.
   absl::Status Await(size_t pipe, absl::StatusOr<void*> made);
   WaitingInstances::Functions Making();
   void OnConnected(Instance* instance, DWORD error);
@@ -100,11 +100,12 @@ class PipeListener final : public Listener {
   // Returns true if the instance is still silent and must read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
   bool Admit(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Cancels the read of a connection that the table has dropped. Its completion removes it.
+  // Cancels the read of a connection that the table has dropped. The read's completion removes the
+  // connection.
   static void Cancel(ConnectionBeforePreface* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
-  // Removes the instance.
+  // Removes the instance, and wakes Stop(). Returns the instance.
   std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     changed_.NotifyAll();
     return std::move(instances_.extract(instance).mapped());

@@ -56,7 +56,7 @@ class PipeService final : public transport::Service {
   }
 
  private:
-  // Always reports SERVING: a pipe serves as long as it has connections.
+  // Reports a known service as SERVING, because a pipe serves as long as it has connections.
   void Health(Connection& connection, const Request& request) const {
     health::HealthCheckResponse serving;
     serving.set_status(health::HealthCheckResponse::SERVING);

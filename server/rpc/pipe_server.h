@@ -36,7 +36,7 @@ class PipeServer {
   const std::string& full_name() const { return full_name_; }
   RemoteService& service() const { return *service_; }
 
-  // Returns what a session of the connection allows.
+  // Returns the limits of the connection's session.
   transport::SessionOptions OptionsFor(const ServedConnection& connection) const;
 
  private:

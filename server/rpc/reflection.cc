@@ -40,7 +40,7 @@ Files Described(const std::string& full_name) {
   return files;
 }
 
-// Returns null unless the pipe describes the file.
+// Returns the file that `request` asks for; null unless the pipe describes that file.
 const pb::FileDescriptor* FindFile(const Files& described, const ReflectionRequest& request) {
   const pb::FileDescriptor* const holder =
       request.has_file_containing_symbol()

@@ -75,8 +75,8 @@ absl::StatusOr<UniqueFd> SocketDirectory::Bind(const std::string& file_name) {
   }
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return ErrnoStatus("socket", file_name);
-  // Binds through the open directory, because it cannot be replaced, and because a long path would
-  // exceed the 108 bytes of sun_path (unix(7)).
+  // Binds through the open directory, because the directory cannot be replaced, and because a long
+  // path would exceed the 108 bytes of sun_path (unix(7)).
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string bind_path = absl::StrCat("/proc/self/fd/", directory_.get(), "/", temporary);

@@ -14,12 +14,12 @@ namespace csi_proxy::rpc {
 class SocketDirectory {
  public:
   // Opens (or makes, 0700) and locks the directory. Returns FAILED_PRECONDITION if another process
-  // has locked it; PERMISSION_DENIED if it is a symbolic link, belongs to another user or is
-  // writable by another user.
+  // has locked it; PERMISSION_DENIED if its path contains a symbolic link, or the directory belongs
+  // to another user or is writable by another user.
   static absl::StatusOr<SocketDirectory> Open(const std::string& path);
 
   // Returns a socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary
-  // name, so that clients do not see it before Publish(). Ignores a stale file of that name.
+  // name, so that clients do not see it before Publish(). Removes a stale file of that name first.
   absl::StatusOr<UniqueFd> Bind(const std::string& file_name);
 
   // Gives a bound socket its name, atomically. REQUIRES: Bind(file_name) succeeded.

@@ -45,7 +45,7 @@ constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 
 // The maximum of accepted connections that wait for their turn, and of turns between two checks for
 // new connections. The thread accepts waiting connections immediately, because the system has one
-// line for all clients and refuses the next client when the line is full.
+// queue for all clients of a pipe, and refuses the next client when the queue is full.
 constexpr size_t kMaxArrivals = 4096;
 constexpr int kTurnsAtOnce = 32;
 
@@ -99,8 +99,8 @@ class UnixListener final : public Listener {
  private:
   enum class Kind { kWake, kPipe, kSilent };
 
-  // An entry of the epoll set. `watched` is the registered descriptor: the listening socket or the
-  // silent connection.
+  // An entry of the epoll set. `watched` is the registered descriptor: the eventfd, a listening
+  // socket or a silent connection.
   struct Entry : ConnectionBeforePreface {
     uint64_t id = 0;
     Kind kind;
@@ -150,7 +150,7 @@ class UnixListener final : public Listener {
   // then must not find another entry at the same address.
   std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
   uint64_t next_id_ = 0;
-  // The processes take turns.
+  // The connections that wait for Admit(). Their processes take turns.
   ReadyEvents<Arrival> arrivals_;
   std::optional<SteadyTime> accept_again_;
   SteadyTime look_again_ = SteadyTime::InfinitePast();
@@ -307,7 +307,7 @@ void UnixListener::Accept(Entry* listening) {
 void UnixListener::Admit(Arrival arrival) {
   const uint64_t start = StartOfProcess(arrival.process);
   if (start == 0 && arrival.process != 0 && HasEnded(arrival.process)) {
-    // No other client could be charged for the connection.
+    // The process has ended, so no client could be charged.
     return connections_->Count(&ListenerCounters::dropped_silent);
   }
   auto owned = NewEntry(Kind::kSilent);

@@ -106,7 +106,7 @@ TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOtherProcess) {
   const RawClient late = Dial();
   observer_.release.Notify();
   ASSERT_TRUE(Eventually([&] { return observer_.at_limit().size() == 302; }));
-  // The first is the connection that held the thread.
+  // The first turn is of the connection that held the thread.
   const std::vector<int64_t> turns = observer_.at_limit();
   EXPECT_EQ(std::count(turns.begin(), turns.begin() + 3, getpid()), 2);
   kill(child, SIGKILL);

@@ -33,7 +33,8 @@ class WaitingInstances {
     std::function<bool(std::function<void()> work)> post;
     // Called when Retry() must run again.
     std::function<void()> wake;
-    // Reports that an instance could not be made, for the `failures`th time in a row.
+    // Reports that an instance could not be made. Called at a pipe's 1st, 2nd, 4th, 8th failure and
+    // so on; `failures` is their number so far.
     std::function<void(size_t pipe, const absl::Status& why, uint64_t failures)> warn;
     std::function<SteadyTime()> now = &SteadyTime::Now;
   };
@@ -42,9 +43,10 @@ class WaitingInstances {
   void OnAdded(size_t pipe);
   void OnTaken(size_t pipe);
 
-  // Makes instances until enough wait. Has no effect if another thread makes them or a pause is on.
+  // Makes instances until enough wait. Has no effect while another thread makes instances of the
+  // pipe, or in the pause after a failure.
   void Replenish(size_t pipe);
-  // Makes the instances after their pause. Returns the end of the next pause.
+  // Makes instances of the pipes whose pause has ended. Returns the end of the next pause.
   SteadyTime Retry();
   // Stops making instances. A make() that is under way may still finish.
   void Stop();

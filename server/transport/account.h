@@ -1,5 +1,5 @@
-// The account of a client: what it may send over HTTP/2, over all of its connections, before it
-// costs the service more than its calls are worth.
+// The account of a client. Limits what the client may send over HTTP/2, over all of its connections
+// together.
 #pragma once
 
 #include <array>
@@ -23,14 +23,14 @@ using Http2Time = std::chrono::steady_clock::time_point;
 // The reasons to end a connection. The names of kHttp2ViolationNames are metric labels.
 enum class Http2Violation : uint8_t {
   kNone,
-  kFrameSize,      // a length that the type cannot have
-  kHeaderBlock,    // HEADERS and its CONTINUATIONs longer than a block may be
-  kContinuations,  // too many CONTINUATIONs, one outside a block, or another frame in one
-  kStream,         // a frame on a stream that is not open, or that a client cannot open
-  kUnfinished,     // too many requests begun and not ended, or too many of their bytes
-  kStreams,        // more calls under way than the server's settings allow
+  kFrameSize,      // a frame with a length that its type cannot have
+  kHeaderBlock,    // a header block or header list that is too long or cannot be decoded
+  kContinuations,  // too many CONTINUATIONs in a header block
+  kStream,         // any other break of HTTP/2, such as a frame on a stream that is not open
+  kUnfinished,     // too many unfinished requests, or too many bytes of them
+  kStreams,        // more calls under way than the settings or Http2Limits::calls allow
   kResets,         // more RST_STREAMs, in both directions, than honest clients cause
-  kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
+  kControlFrames,  // too many frames that make no call, such as PING, or too many unread frames
   kMessage,        // a request message with flags other than 0 and 1
   kPush,           // PUSH_PROMISE; only servers may send it
   kConnections,    // more connections than the client may begin
@@ -43,14 +43,14 @@ inline constexpr auto kHttp2ViolationNames = std::to_array<absl::string_view>(
 inline constexpr size_t kHttp2Violations = kHttp2ViolationNames.size();
 static_assert(kHttp2Violations == static_cast<size_t>(Http2Violation::kBarred) + 1);
 
-// The token bucket of a kind of frames: at most `burst` tokens, `per_second` more each second.
+// A token bucket: `burst` tokens at first and at most, `per_second` more each second.
 struct Http2Allowance {
   double burst = 0;
   double per_second = 0;
 };
 
 struct Http2Limits {
-  // A block of headers, in bytes as sent; grpc-go and gRPC C++ send about 200 for a call.
+  // The most bytes of a header block, as sent. grpc-go and gRPC C++ send about 200 for a call.
   size_t header_block_bytes = 16 << 10;
   int continuations = 8;
   // The most requests of a client that have begun and not ended. gRPC's clients send a request in
@@ -65,25 +65,26 @@ struct Http2Limits {
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
-  // A request of a stream, such as reflection's. A tool that reads all descriptions of all pipes
-  // sends about 500.
+  // The price of a request of a call that may have many, such as reflection's. A tool that reads
+  // all descriptions of all pipes sends about 500 such requests.
   double control_frames_per_streamed_request = 1;
-  // This many bytes of answers add one token, because a client opens its windows as it reads them:
-  // grpc-go and nghttp2 send two WINDOW_UPDATEs for 16 to 32 KiB, gRPC C++ and grpc-go now and then
-  // a PING.
+  // This many bytes of answers add one token, because a client that reads answers opens its
+  // windows: grpc-go and nghttp2 send two WINDOW_UPDATEs for 16 to 32 KiB. gRPC C++ and grpc-go
+  // also send a PING now and then.
   double answer_bytes_per_control_frame = 4096;
   // This many bytes of an unknown frame cost one control frame; the frame itself costs another.
   double unknown_bytes_per_control_frame = 64;
   // This many bytes of frames that the session drops unread, such as DATA of a call that was
   // answered early, cost one control frame.
   double dropped_bytes_per_control_frame = 1024;
-  // The most bytes that sessions hold for a client: what has arrived of messages that need no room,
-  // twice what has arrived of an unfinished frame, and answers that wait for the client's windows.
-  // 512 unfinished requests of 16 KiB take 8 MiB. The rest is for answers, and for frames that the
-  // end of a read has cut.
+  // The most bytes that connections hold for a client: what has arrived of messages without room,
+  // twice what has arrived of an unfinished frame or header block, answers that wait for the
+  // client's windows, and writes that the client does not read. 512 unfinished requests of 16 KiB
+  // take 8 MiB. The rest is for answers and unfinished frames.
   size_t held_bytes = 9 << 20;
-  // What a call takes beside its messages: its stream and its headers. Its tenant holds them,
-  // because a tenant with many processes may have tens of thousands of calls.
+  // The bytes that a call takes beside its messages, for its stream and its headers. The tenant's
+  // account is charged for them, because a tenant with many processes may have tens of thousands of
+  // calls.
   size_t call_bytes = 2 << 10;
   // The room for long messages, those of more than kUnaskedBytes (MessageRoom), in bytes. Without
   // room a message waits. The largest message fits four times.
@@ -91,15 +92,17 @@ struct Http2Limits {
   // The most frames that wait until a connection's client reads. 256 calls queue at most three
   // each: a window, the headers and the trailers.
   size_t queued_frames = 1024;
-  // Connections that were ended for a violation. A client that overdraws this is barred.
+  // Connections that were ended for a violation. A client that overdraws this, `refused_calls` or
+  // `discarded` is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
   // Calls that were refused because their client had used its share. A driver that must mount the
   // volumes of a thousand pods concurrently has about a thousand calls refused.
   Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
-  // Connections that never made a call and were evicted for a newer one of their client. A driver
-  // that never closes its connections is not charged, because it has made calls on them.
+  // Connections of the tenant that never made a call and were evicted for a newer one of the
+  // client. A driver that never closes its connections is not charged, because it has made calls on
+  // them.
   Http2Allowance discarded = {.burst = 1024, .per_second = 20};
-  // Connections that have sent their preface. A driver that dials for every call makes a few in a
+  // Connections that have sent their preface. A driver that dials for every call makes a few each
   // second.
   Http2Allowance connections = {.burst = 4096, .per_second = 200};
   absl::Duration bar = absl::Seconds(5);
@@ -111,12 +114,14 @@ class MessageRoom;
 // redialling after the end of a connection. Thread-safe.
 class Http2Account {
  public:
-  // If `tenant` is not null, the client's messages take their rooms there, and it is charged for
-  // all that this account holds. Otherwise they take them here.
+  // If `tenant` is not null, the client's messages take room in that account, which is also charged
+  // for the client's calls and for all bytes that this account holds. Otherwise the messages take
+  // room in this account.
   explicit Http2Account(const Http2Limits& limits = {},
                         std::shared_ptr<Http2Account> tenant = nullptr);
 
-  // Returns the account that grants the rooms of the messages of `account`.
+  // Returns the account in which the messages of `account` take room: its tenant's, or `account`
+  // itself without a tenant.
   static std::shared_ptr<Http2Account> WithRooms(const std::shared_ptr<Http2Account>& account) {
     return account->tenant_ != nullptr ? account->tenant_ : account;
   }
@@ -127,10 +132,10 @@ class Http2Account {
   bool PayReset(Http2Time now);
   bool PayControlFrames(double price, Http2Time now);
   bool PayConnection(Http2Time now);
-  // Begins a call and credits its control frames. Its request is unfinished until EndRequest().
-  // Returns kNone; kStreams if the client has too many calls; kUnfinished if too many requests are
-  // unfinished; nullopt if the tenant has no memory for the call, because that is not the client's
-  // fault.
+  // Begins a call, which EndCall() ends, and credits its control frames. The call's request is
+  // unfinished until EndRequest(). Returns kNone; kStreams if the client has too many calls;
+  // kUnfinished if too many requests are unfinished; nullopt, which is no violation, if the tenant
+  // has no memory for the call.
   std::optional<Http2Violation> BeginCall();
   void EndRequest();
   void EndCall();
@@ -144,8 +149,8 @@ class Http2Account {
   void Drop(size_t bytes);
   void CreditSent(size_t bytes);
 
-  // Count a connection of the client that was ended, a call that was refused, and a connection
-  // without a call that made room for another of the client. Each may bar the client.
+  // Count an ended connection, a refused call, and a connection that never made a call and was
+  // evicted for one of the client. Each may bar the client.
   void CountViolation(Http2Time now);
   void CountRefusedCall(Http2Time now);
   void CountDiscarded(Http2Time now);
@@ -161,7 +166,7 @@ class Http2Account {
 
  private:
   friend class MessageRoom;
-  // Holds an Http2Allowance: `burst` tokens at first and at most, `per_second` more each second.
+  // The bucket of one Http2Allowance. It is full at first.
   class TokenBucket {
    public:
     explicit TokenBucket(const Http2Allowance& allowance)
@@ -213,7 +218,7 @@ class MessageRoom {
     ~Waiter() = default;
   };
 
-  // Takes room, or waits for it in turn. A message longer than all of the room counts as all.
+  // Takes room, or waits for it in turn. A message longer than all of the room takes all of it.
   // REQUIRES: `waiter` lives until the room is granted or destroyed.
   MessageRoom(std::shared_ptr<Http2Account> account, size_t bytes, Waiter* waiter);
   // Gives the room back, and grants it to the rooms that wait.
@@ -228,8 +233,8 @@ class MessageRoom {
   const std::shared_ptr<Http2Account> account_;
   const size_t bytes_;
   Waiter* const waiter_;
-  // The account's lock guards both. A room that is not granted has a place in `waiting_`, so that
-  // it can leave from the middle: a process that ends gives up many rooms together.
+  // The account's lock guards the next two. A room that is not granted has a place in `waiting_`,
+  // so that it can leave from the middle: a process that ends gives up many rooms together.
   bool granted_ = false;
   std::list<MessageRoom*>::iterator place_;
 };

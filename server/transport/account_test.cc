@@ -70,7 +70,7 @@ TEST_F(RoomTest, AllRoomIsReturned) {
   EXPECT_EQ(account_->room_bytes(), 0u);
 }
 
-TEST_F(RoomTest, ConnectionsOfManyThreadsShareTheAccount) {
+TEST_F(RoomTest, ConcurrentUseLeavesTheAccountEmpty) {
   struct Quiet : MessageRoom::Waiter {
     void OnRoom() override {}
   } waiter;

@@ -8,17 +8,18 @@
 namespace csi_proxy::transport {
 namespace {
 
-// The bytes of one write. A client that does not read keeps at most these and a frame in memory.
+// The bytes of one write. A write that the client does not read keeps at most these and a frame in
+// memory.
 constexpr size_t kWriteBytes = 16 << 10;
 
 // After this many reads that ended synchronously, another thread reads on.
 constexpr int kReadsInARow = 4;
 
-// A thread that begins several calls sends their answers together, but after this time at the
-// latest. A write costs more than most calls.
+// A thread that begins several calls gathers their answers for this time before it sends them
+// together. A write costs more than most calls.
 constexpr auto kGathering = std::chrono::microseconds(100);
 
-// This thread gathers the answers of this connection.
+// The connection whose answers this thread gathers; null if it gathers none.
 thread_local const Connection* gathers_answers = nullptr;
 
 }  // namespace
@@ -46,7 +47,7 @@ std::shared_ptr<Connection> Connection::New(std::shared_ptr<Stream> stream,
 
 void Connection::Start(absl::string_view received) {
   const std::shared_ptr<Connection> self = shared_from_this();
-  // Without memory for the rest, the connection ends.
+  // Without memory for the posted work, the connection ends.
   if (!stream_->Post([self, bytes = std::string(received)] {
         absl::string_view first = bytes;
         if (!first.empty() || self->stream_->Read(&first)) self->OnRead(first);
@@ -63,8 +64,8 @@ void Connection::OnRead(absl::string_view bytes) {
     has_requests = Take(bytes);
     // The next read begins before the calls, so that a call that blocks does not stop the reading.
     if (ended || !stream_->Read(&bytes)) break;
-    // A client that never stops sending does not keep this thread. Its bytes stay valid, because
-    // the next read follows them.
+    // A client that never stops sending must not keep this thread. `bytes` stay valid until the
+    // next read, which OnRead() begins after it has taken them.
     if (reads == kReadsInARow) {
       if (stream_->Post([self, bytes] { self->OnRead(bytes); })) break;
       reads = 0;
@@ -98,7 +99,8 @@ void Connection::Begin() {
   BeginWaiting(run.is_watched(), std::numeric_limits<size_t>::max());
 }
 
-// Leaves later requests to the thread that reads them, so that no client keeps the Rescuer.
+// Begins the requests that wait now. Leaves later requests to the thread that reads them, so that
+// no client keeps the Rescuer's thread.
 void Connection::Rescue() {
   size_t waiting = 0;
   {
@@ -230,7 +232,7 @@ void Connection::Send() {
   while (!writing_ && !broken_) {
     session_->Send(kWriteBytes, &out_);
     if (out_.empty()) return;
-    // A client that does not read pays for what waits for it.
+    // Charges the client, because the bytes stay in memory until the client reads.
     is_charged_ = account_->Hold(out_.size());
     writing_ = true;
     const uint64_t write = ++writes_;
@@ -257,7 +259,7 @@ void Connection::EndWrite(bool ok) {
   if (!ok) broken_ = true;
 }
 
-// Ends the connection if all is done. Returns the news.
+// Ends the connection if it is broken, has violated a rule, or is done. Returns the news.
 Connection::News Connection::Settle() {
   News news;
   const Http2Violation violation = session_->violation();
@@ -267,7 +269,7 @@ Connection::News Connection::Settle() {
   const bool over = broken_ || !reading_ || violation != Http2Violation::kNone ||
                     (!writing_ && session_->ended());
   if (over && !std::exchange(hung_up_, true)) {
-    // A client that does not read would keep a write from ending.
+    // After HangUp(), a client that does not read could keep the write from ending.
     if (writing_) {
       stream_->Disconnect();
     } else {

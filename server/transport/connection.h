@@ -35,21 +35,22 @@ class Service {
   virtual Method Find(absl::string_view path) const = 0;
 
   // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread that
-  // reads connections, without a lock, and may answer at once. May block only if `may_block`: then
-  // other threads go on reading, also from this connection, and take over its other requests if
-  // this call is slow.
+  // reads connections, without a lock, and may answer before it returns. May block only if
+  // `may_block`: then other threads go on reading, also from this connection, and take over the
+  // connection's other requests if this call is slow.
   virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request,
                          bool may_block) = 0;
-  // Reports that a call of kManyRequests has no more requests. It must be answered.
+  // Reports that a call of kManyRequests has no more requests. The service must finish the call.
   virtual void OnRequestsEnd(const std::shared_ptr<Connection>& connection, CallId call) = 0;
 };
 
-// What the owner of a connection learns, once each, on any thread and without a lock.
+// The events of a connection for its owner. Each is called at most once, on any thread and without
+// a lock.
 struct ConnectionEvents {
   // The session ends the connection for a violation.
   std::function<void(Http2Violation violation)> violated;
-  // The connection has ended, its calls are cancelled, and no thread begins one any more. Then the
-  // owner may release it.
+  // The connection has ended, its calls are cancelled, and no thread will begin another. Then the
+  // owner may release the connection.
   std::function<void()> ended;
 };
 
@@ -59,7 +60,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
                          private SessionHandler,
                          private Rescued {
  public:
-  // Learns that its call was cancelled.
+  // Receives the cancellation of a call.
   class Canceller {
    public:
     // Called at most once, under the connection's lock: must not block and must not call the
@@ -76,26 +77,27 @@ class Connection final : public std::enable_shared_from_this<Connection>,
                                          std::shared_ptr<Http2Account> account,
                                          std::unique_ptr<Service> service, ConnectionEvents events);
 
-  // Begins to read, after the bytes that the listener has `received`. Begins no call itself,
-  // because the listener's thread must not block. REQUIRES: called once; the owner keeps the
-  // connection until it has ended.
+  // Handles `received`, the bytes that the listener has read, then reads on, both on another
+  // thread, because the listener's thread must not block. REQUIRES: called once; the owner keeps
+  // the connection until it has ended.
   void Start(absl::string_view received);
 
   // Sets the canceller of a call, until the call is finished. Returns false if the call has been
-  // cancelled already. REQUIRES: OnRequest() of the call; called once for it.
+  // cancelled already. REQUIRES: the service's OnRequest() was called for the call; Register() is
+  // called once for a call.
   bool Register(CallId call, Canceller* canceller);
 
-  // Send an answer; see Session. Do nothing if the call has been cancelled or finished.
+  // Send an answer; see Session. Do nothing if the call has been cancelled or finished. After
+  // Finish() and Answer() the call's canceller is not called.
   void Write(CallId call, absl::string_view message);
-  // Afterwards the call's canceller is not called any more.
   void Finish(CallId call, const absl::Status& status);
   void Answer(CallId call, const absl::Status& status, absl::string_view message);
 
   // Lets calls under way finish, accepts no more, then ends the connection. With `only_if_idle`,
   // has no effect if calls are under way.
   void GoAway(bool only_if_idle = false);
-  // Ends the connection at once. Clients see a broken connection; gRPC reports it as UNAVAILABLE.
-  // Calls no function of the events before it returns.
+  // Ends the connection immediately. Clients see a broken connection; gRPC reports it as
+  // UNAVAILABLE. HangUp() itself does not call the functions of ConnectionEvents.
   void HangUp() { stream_->HangUp(); }
 
  private:
@@ -128,14 +130,16 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   // Rescued.
   void Rescue() override;
 
-  // Returns true if requests wait for Begin().
+  // Hands bytes to the session, or the connection's end if `bytes` is empty. Returns true if
+  // requests wait for Begin().
   bool Take(absl::string_view bytes);
   // Begin requests that wait: all, or at most `most`.
   void Begin();
   void BeginWaiting(bool may_block, size_t most);
   bool PopArrival(Arrival* arrival);
   void Leave(CallId call);
-  // Calls `function` under the lock, sends, and tells the owner the news.
+  // Calls `function` under the lock, sends unless this thread gathers answers, and tells the owner
+  // the news.
   template <typename Function>
   void Change(Function function);
   void Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -150,16 +154,18 @@ class Connection final : public std::enable_shared_from_this<Connection>,
 
   Mutex mutex_;
   std::unique_ptr<Session> session_ ABSL_GUARDED_BY(mutex_);
-  // The calls that a service has or will get; null until Register().
+  // The calls that the service has or will get. The canceller is null until Register().
   absl::flat_hash_map<CallId, Canceller*> calls_ ABSL_GUARDED_BY(mutex_);
   // The requests that wait for Begin(), in order.
   std::deque<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
-  // The calls with a request on its way to the service. A call's requests begin in order.
+  // The calls of which a thread is passing a request to the service. A call's requests begin in
+  // order.
   absl::InlinedVector<CallId, 4> beginning_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // by a failed write
-  bool hung_up_ ABSL_GUARDED_BY(mutex_) = false;  // by this object
+  // True after a failed write, or a pending write that the account cannot hold.
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool hung_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_violation_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_end_ ABSL_GUARDED_BY(mutex_) = false;
   // The bytes of the write under way, and whether the account holds them.

@@ -125,7 +125,7 @@ class ConnectionTest : public testing::Test {
     if (stream_->writing) stream_->EndWrite(false);
     if (stream_->reading) stream_->EndRead("");
     told_->requests.clear();
-    // The Rescuer may still look at it.
+    // The Rescuer may still hold the connection.
     const std::weak_ptr<Connection> gone = std::exchange(connection_, nullptr);
     while (!gone.expired()) absl::SleepFor(absl::Milliseconds(1));
     EXPECT_EQ(account_->held_bytes(), 0u);
@@ -139,7 +139,7 @@ class ConnectionTest : public testing::Test {
     connection_->Start(client_.Send());
     stream_->RunPosted();
   }
-  // Moves what was written to the client, and what it sends then back, until nothing is left.
+  // Passes what was written to the client, and what the client sends back, until nothing is left.
   void Pump() {
     for (;;) {
       client_.Receive(std::exchange(stream_->written, ""));
@@ -188,7 +188,7 @@ TEST_F(ConnectionTest, AnswersToCallsOfOneReadAreSentInOneWrite) {
   EXPECT_GT(stream_->written.size(), 100u);
 }
 
-// The first write ends a client's read, so the client is woken once.
+// Each write wakes a client that reads, so both are sent in one write.
 TEST_F(ConnectionTest, APingsAcknowledgementIsSentWithTheAnswer) {
   Start(0);
   Pump();
@@ -240,7 +240,7 @@ TEST_F(ConnectionTest, AClientThatSendsWithoutAPauseDoesNotKeepAThread) {
   std::vector<size_t> reads_left;
   told_->on_request = [&](const Request&) { reads_left.push_back(stream_->at_once.size()); };
   stream_->EndRead(first);
-  // The calls of the first four reads begin, and the rest is read by the next thread.
+  // The calls of the first four reads begin. The posted work reads the rest.
   EXPECT_THAT(reads_left, ElementsAre(1, 1, 1, 1));
   ASSERT_EQ(stream_->posted.size(), 1u);
   stream_->RunPosted();

@@ -1,6 +1,6 @@
-// The one implementation of Session, over nghttp2. Only the sources of the session include this:
-// session.cc has frames and ends, session_requests.cc and session_answers.cc the two halves of a
-// call, session_callbacks.cc what nghttp2 calls.
+// The implementation of Session over nghttp2. Only its sources include this: session.cc (frames,
+// and the end of the session), session_requests.cc, session_answers.cc and session_callbacks.cc
+// (the callbacks of nghttp2).
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -42,9 +42,9 @@ struct Call {
   size_t answer_held() const { return answer.size() - answer_sent; }
 
   const std::shared_ptr<Http2Account> account;
-  // The account counts the request as unfinished.
+  // True while the account counts the request as unfinished.
   bool unfinished = true;
-  // The values of the headers, and how often each came.
+  // The values of the headers, and how often each came: 0, 1, or 2 for more than once.
   std::array<std::string, kFields> fields;
   std::array<uint8_t, kFields> times{};
   size_t header_list_bytes = 0;
@@ -61,8 +61,8 @@ struct Call {
   bool begun = false;     // the handler knows the call
   bool has_head = false;  // the headers of the answer are queued
   bool finished = false;  // the status is queued
-  // The messages of the answer, framed as in DATA. `answer_sent` bytes of it have left. The account
-  // holds the bytes until their memory is freed.
+  // The messages of the answer with their prefixes. nghttp2 has taken the first `answer_sent`
+  // bytes. The account holds the bytes until their memory is freed.
   std::string answer;
   size_t answer_sent = 0;
   absl::Status status;
@@ -96,7 +96,7 @@ class Nghttp2Session final : public Session {
  private:
   Call* Find(CallId id) const;
 
-  // Ends the connection. nghttp2 drops all frames but a GOAWAY.
+  // Ends the connection for a violation. nghttp2 still sends a GOAWAY, and drops all other frames.
   void End(Http2Violation violation);
   // Ends the session because the account has no room for `bytes`. It is no violation if only the
   // tenant has no room, because other clients of the tenant may have taken it.
@@ -107,17 +107,17 @@ class Nghttp2Session final : public Session {
   void PayReset();
 
   void CancelCall(CallId id, Call& call);
-  // Frees what has arrived of a request, also if the session lives on for another call.
+  // Frees what has arrived of a request, because an answered or cancelled call may live on.
   void DropRequest(Call& call);
 
   // --- Requests ---
 
-  // Charges the account for what has arrived of a header block or a frame, if nghttp2 keeps that
-  // until it is complete. Charges twice the bytes, because a Huffman code becomes up to 8/5 as
-  // long.
+  // Charges the account for what has arrived of a header block or of a frame, if nghttp2 keeps it
+  // until it is complete. Charges twice the bytes, because decoded Huffman codes take up to 8/5 of
+  // their bytes.
   void HoldPart();
 
-  // Called for each frame that nghttp2 does not drop unread, before it looks at the payload.
+  // Called with the header of each frame that nghttp2 processes, before nghttp2 reads the payload.
   void OnBeginFrame(const nghttp2_frame_hd& frame);
   void OnBeginHeaders(const nghttp2_frame& frame);
   int OnHeader(const nghttp2_frame& frame, absl::string_view name, absl::string_view value);
@@ -125,48 +125,52 @@ class Nghttp2Session final : public Session {
   // Called for each complete frame of an open stream.
   void OnFrame(const nghttp2_frame& frame);
 
-  // Raises the connection's window from 65,535 bytes, because the client now keeps to the windows
-  // of calls. A client that never acknowledges the settings stays limited by the small window.
+  // Handles the acknowledgement of the settings. Raises the connection's window from 65,535 bytes,
+  // because the client now keeps to the windows of calls. A client that never acknowledges the
+  // settings stays limited by the small window.
   void Acknowledged();
 
-  // Judges the headers of a call.
+  // Checks the headers of a call. Refuses the call if they are invalid or the method is unknown.
   void BeginCall(CallId id);
   void OnData(CallId id, absl::string_view bytes);
 
-  // Judges the prefix of a message. Returns false if the message must not be read.
+  // Checks the prefix of a message, and takes room for a long message. Returns false if the message
+  // must not be read.
   bool BeginMessage(CallId id, Call* call);
 
-  // Lets the client send the rest of the message that has begun, if it has room, or the beginning
-  // of the next one.
+  // Lets the client send the rest of the message that has begun, unless that message waits for
+  // room. Between messages, lets the client begin the next one.
   void OpenWindow(CallId id, Call& call);
-  // Opens the window of the call to `bytes` from now on. Has no effect if at most `spare` bytes of
-  // them are missing.
+  // Raises the call's receive window to `bytes`. Has no effect if the window lacks at most `spare`
+  // bytes.
   void Widen(CallId id, size_t bytes, size_t spare);
 
-  // Charges the account for the part of a message that has arrived without room.
+  // Charges the account for what has arrived of the call's message, unless the message has room.
   void Hold(Call& call);
   void HandOver(CallId id, Call& call);
 
-  // The client has sent all of the call.
+  // Handles the end of a request. Refuses a call that ends within a message, and a call of
+  // kOneRequest that has none.
   void EndRequest(CallId id);
 
   // --- Answers ---
 
-  // Ends the answer of a call, and drops what its client still sends. `headers` go out if the
-  // answer has no messages.
+  // Ends the answer of a call with `status`, and drops the rest of its request. Sends `headers` if
+  // the answer has no messages.
   void Close(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders());
-  // Closes a call because of what its client has sent.
+  // Closes a call whose request or answer the session refuses, after OnCancel() if the handler has
+  // the call.
   void Refuse(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders());
 
-  // Sends the headers of an answer with messages, or goes on with its messages.
+  // Sends the headers of an answer with messages, or, if they are queued, resumes its messages.
   void SendData(CallId id, Call* call);
 
-  // Frees the part of an answer that has left, once it is half of the answer, so that each byte
-  // moves about once.
+  // Frees the part of an answer that nghttp2 has taken, once it is half of the answer, so that each
+  // byte moves about once.
   void FreeSent(Call* call);
   ssize_t ReadAnswer(CallId id, uint8_t* bytes, size_t most, uint32_t* flags);
 
-  // Called for most errors that end the connection, and for errors of a stream alone.
+  // Called for most invalid frames, whether they end the connection or only a stream.
   void OnInvalidFrame(const nghttp2_frame& frame, int error);
   void OnFrameSent(const nghttp2_frame& frame);
 
@@ -193,11 +197,11 @@ class Nghttp2Session final : public Session {
   bool going_away_ = false;
   CallId newest_ = 0;
   int continuations_ = 0;
-  // The last block of headers that began has not ended, as far as OnBeginFrame() has seen.
+  // True while the last header block that OnBeginFrame() has seen has not ended.
   bool in_block_ = false;
-  uint64_t begin_ = 0;       // of that block, or of the last frame, in the bytes received
-  uint64_t part_bytes_ = 0;  // of that block or frame; 0 if nghttp2 drops it
-  uint64_t part_held_ = 0;   // charged for it by HoldPart()
+  uint64_t begin_ = 0;       // where that block, or the last frame, begins in the bytes received
+  uint64_t part_bytes_ = 0;  // the bytes of that block or frame; 0 if nghttp2 keeps none of it
+  uint64_t part_held_ = 0;   // the bytes that HoldPart() has charged for that block or frame
   // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
   // seen. nghttp2 has dropped the difference unread.
   uint64_t received_ = 0;

@@ -13,7 +13,7 @@ namespace {
 // The bytes of one read.
 constexpr size_t kReadBytes = 8 << 10;
 
-// A server's end of a pipe, under a connection.
+// The stream of a Connection over a server's end of a pipe.
 class PipeEnd final : public Stream {
  public:
   PipeEnd(std::unique_ptr<pipe::PipeStream> pipe, const void* tenant)
@@ -58,7 +58,7 @@ class PipeEnd final : public Stream {
     return error == ERROR_SUCCESS ? absl::string_view(read_.data(), size) : "";
   }
 
-  // Writes what is left, until a write does not end at once.
+  // Writes what is left, until a write does not end synchronously.
   bool WriteOn(bool* ok) {
     while (!left_.empty()) {
       if (is_over_) break;
@@ -85,8 +85,8 @@ class PipeEnd final : public Stream {
     if (error != ERROR_SUCCESS || WriteOn(&ok)) events_->OnWritten(ok);
   }
 
-  // Another thread may have ended the connection when the operation had not begun, and so could not
-  // cancel it.
+  // Cancels the operation that has begun if the connection has ended: another thread may have ended
+  // it before the operation began.
   void CancelIfOver() {
     if (is_over_) pipe_->Cancel();
   }

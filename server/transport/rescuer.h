@@ -10,10 +10,10 @@
 
 namespace csi_proxy::transport {
 
-// Has calls that one thread will run in order.
+// A queue of calls that one thread runs in order.
 class Rescued {
  public:
-  // Gives the calls that have not begun to other threads, because the one that runs is slow.
+  // Gives the calls that have not begun to other threads, because the running call is slow.
   virtual void Rescue() = 0;
 
  protected:
@@ -24,7 +24,7 @@ class Rescued {
 // instance on a dead disk. Thread-safe.
 class Rescuer {
  public:
-  // Watches `rescued` while it lives.
+  // Watches `rescued` from the Run's construction to its destruction.
   class Run {
    public:
     explicit Run(std::shared_ptr<Rescued> rescued);
@@ -32,7 +32,7 @@ class Rescuer {
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
-    // Returns false if the system has no thread to watch it: then no call may block.
+    // Returns false if the watching thread did not start. Then no call may block.
     bool is_watched() const { return is_watched_; }
 
    private:

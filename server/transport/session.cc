@@ -15,8 +15,8 @@ constexpr int32_t kConnectionWindow = 16 << 20;
 // RFC 9113, section 4.1.
 constexpr size_t kFrameHeader = 9;
 
-// The violations that OnInvalidFrame() does not see. nghttp2 ends the connection with a GOAWAY, and
-// its code tells the violation. Any other code means a frame on a stream that does not allow it.
+// The violations that OnInvalidFrame() does not see. For these nghttp2 sends a GOAWAY, whose code
+// stands for the violation. Any other code means kStream.
 constexpr struct {
   uint32_t code;
   Http2Violation violation;
@@ -178,7 +178,7 @@ void Nghttp2Session::OnBeginFrame(const nghttp2_frame_hd& frame) {
       return;
     case NGHTTP2_HEADERS:
       continuations_ = 0;
-      // Trailers, or a call of a client that has received a GOAWAY.
+      // Trailers, or a call after this session's GOAWAY.
       if (frame.stream_id <= newest_ || going_away_) Pay(1);
       newest_ = std::max(newest_, frame.stream_id);
       return;
@@ -248,8 +248,8 @@ void Nghttp2Session::OnInvalidFrame(const nghttp2_frame& frame, int error) {
 void Nghttp2Session::OnFrameSent(const nghttp2_frame& frame) {
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
-      // An answer before the end of the request frees the stream. Only now, because nghttp2 drops
-      // the headers of a stream that is about to be reset.
+      // Resets a stream whose answer ended before its request. Not before the headers are sent,
+      // because nghttp2 drops the headers of a stream that is about to be reset.
       if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
           nghttp2_session_get_stream_remote_close(session_, frame.hd.stream_id) == 0) {
         nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id,

@@ -7,13 +7,14 @@
 //   if (session->ended()) ... close the connection ...
 //
 // A session charges its client's Http2Account for all that the client has under way, and ends the
-// connection of a client that exceeds its limits. A call may send kUnaskedBytes at once. A longer
-// message gets a window only when the account has room for all of it (MessageRoom), so that a long
-// message waits, and no honest client is ended for one.
+// connection of a client that exceeds its limits. A call may send kUnaskedBytes immediately. A
+// longer message gets a window only when the account has room for all of it (MessageRoom), so that
+// a long message waits instead of ending its connection.
 //
-// nghttp2 bounds CONTINUATIONs, the acknowledgements of PING and SETTINGS that wait to be read, and
-// the settings of a frame. The session bounds everything else: lists of headers, resets of both
-// sides, frames that ask for work without making a call, and frames that wait to be read.
+// nghttp2 bounds the acknowledgements of PING and SETTINGS that wait to be read, the settings of a
+// frame, and the CONTINUATIONs of header blocks that it drops. The session bounds everything else:
+// other CONTINUATIONs, lists of headers, resets of both sides, frames that ask for work without
+// making a call, and frames that wait to be read.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ struct SessionOptions {
   // The largest message of a request, in bytes. A call with a larger one fails with
   // RESOURCE_EXHAUSTED.
   size_t max_message_bytes = 256 << 10;
-  // The largest list of headers, in bytes and 32 for each header (RFC 9113, section 6.5.2).
+  // The largest list of headers, in bytes, with 32 added for each header (RFC 9113, section 6.5.2).
   size_t max_header_list_bytes = 16 << 10;
 };
 
@@ -61,10 +62,10 @@ struct Request {
   std::unique_ptr<MessageRoom> room;
 };
 
-// Receives the events of a session. The session calls these functions within its own, on the thread
-// that called the session; only OnRoom() of the base may come on any thread. The functions must not
-// block and must not call the session, so an owner queues requests, and begins them after Receive()
-// has returned. After OnRoom(), the owner calls OpenWindows() soon.
+// Receives the events of a session. The session calls these functions within its own functions, so
+// on the thread of the caller; only OnRoom() of the base may come on any thread. The functions must
+// not block and must not call the session, so an owner queues requests, and begins them after
+// Receive() has returned. After OnRoom(), the owner calls OpenWindows() soon.
 class SessionHandler : public MessageRoom::Waiter {
  public:
   enum class Method {
@@ -76,10 +77,11 @@ class SessionHandler : public MessageRoom::Waiter {
   // Returns the kind of a method.
   virtual Method Find(absl::string_view path) = 0;
 
-  // Begins a call when its request is complete; of kManyRequests, hands over its next request.
+  // Begins a call, whose request is complete, or hands over the next request of a call of
+  // kManyRequests.
   virtual void OnRequest(Request request) = 0;
-  // Reports that no more requests of the call follow. Called for kManyRequests alone, for a call
-  // without any request too.
+  // Reports that no more requests of the call follow. Called only for kManyRequests, and also for a
+  // call without any request.
   virtual void OnRequestsEnd(CallId /*call*/) {}
   // Reports that the session takes no more of the answer: the client has reset the call, a later
   // request or a message of the answer was refused, or the session has ended. Called at most once
@@ -107,9 +109,9 @@ class Session {
   virtual void Receive(absl::string_view bytes, Http2Time now) = 0;
 
   // Send an answer: any number of messages, and one status after them. If the account has no bytes
-  // left for a message, the call finishes with RESOURCE_EXHAUSTED. Answer() does both for a unary
-  // call; it sends the message only if `status` is OK. An error without a message goes out as
-  // headers alone (trailers-only) with HTTP status 200. The functions only queue. They have no
+  // left for a message, the call finishes with RESOURCE_EXHAUSTED. Answer() sends a message and the
+  // status of a unary call; the message only if `status` is OK. An error without a message goes out
+  // as headers alone (trailers-only) with HTTP status 200. The functions only queue. They have no
   // effect if the call has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of
   // the call.
   virtual void Write(CallId call, absl::string_view message) = 0;
@@ -119,7 +121,7 @@ class Session {
     Finish(call, status);
   }
 
-  // Opens the windows of messages that have waited for their room and got it (OnRoom()).
+  // Opens the windows of messages that have waited for room, if it has been granted (OnRoom()).
   virtual void OpenWindows() = 0;
 
   // Lets calls under way finish and accepts no more (GOAWAY). Clients redial for further calls.
@@ -129,7 +131,7 @@ class Session {
   // Cancels the calls under way, for a broken connection. Their answers are not sent any more.
   virtual void Cancel() = 0;
 
-  // Returns true if Send() may return bytes; false after a Send() that reached the end of them.
+  // Returns true if Send() may return bytes; false after a Send() that returned all of them.
   virtual bool wants_to_send() const = 0;
   // Appends bytes for the client to `*bytes` until there are `most`, or all are taken. May exceed
   // `most` by one frame of 16 KiB. The session counts these bytes as sent.
@@ -142,7 +144,8 @@ class Session {
   // violation.
   virtual Http2Violation violation() const = 0;
 
-  // Returns the number of calls under way, begun requests among them.
+  // Returns the number of calls under way, including those whose request has not ended or whose
+  // answer has not been sent.
   virtual size_t calls() const = 0;
 };
 

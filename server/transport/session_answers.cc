@@ -8,7 +8,7 @@
 namespace csi_proxy::transport {
 namespace {
 
-// The headers that carry a status.
+// Returns the headers that carry a status.
 Headers StatusHeaders(const absl::Status& status) {
   Headers headers = {{"grpc-status", absl::StrCat(status.raw_code())}};
   if (!status.message().empty()) {
@@ -37,7 +37,7 @@ std::vector<nghttp2_nv> ForNghttp2(const Headers& headers) {
 void Nghttp2Session::Write(CallId id, absl::string_view message) {
   Call* const call = Find(id);
   if (call == nullptr || call->finished || violation_ != Http2Violation::kNone) return;
-  // A stream of answers does not grow.
+  // Frees what was sent, so that the memory of many answers does not grow.
   FreeSent(call);
   if (!account_->Hold(kPrefixBytes + message.size())) {
     return Refuse(id, call,

@@ -28,7 +28,7 @@ std::string Number(uint32_t number) {
   return bytes;
 }
 
-// Joins frames, and makes them from left to right. The operands of + have no such order.
+// Joins frames, which are evaluated from left to right. The operands of + have no such order.
 std::string Join(std::initializer_list<std::string> frames) {
   std::string bytes;
   for (const std::string& frame : frames) bytes += frame;
@@ -39,7 +39,8 @@ class SessionAttackTest : public SessionTest {
  protected:
   SessionAttackTest() { Introduce(); }
 
-  // Sends the preface and settings of a client, and acknowledges the session's.
+  // Sends a client's preface and settings, and acknowledges the session's settings if
+  // `acknowledges`.
   void Introduce(bool acknowledges = true) {
     Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     Receive(Frame(rpc::kSettings, 0, 0, ""));
@@ -70,8 +71,8 @@ class SessionAttackTest : public SessionTest {
   }
   std::string Reset() const { return Frame(rpc::kRstStream, 0, stream_, std::string(4, '\0')); }
 
-  // Repeats `attack` until the connection ends, and returns how often it went well. The client
-  // reads, and its calls are answered, after each if `reads`.
+  // Repeats `attack` until the connection ends, at most `most` times, and returns how often the
+  // connection stayed. If `reads`, calls are answered and the client reads after each attack.
   int Until(const std::function<std::string()>& attack, bool reads = true, int most = 200000) {
     for (int i = 0; i < most; ++i) {
       Receive(attack());
@@ -83,7 +84,7 @@ class SessionAttackTest : public SessionTest {
     }
     return most;
   }
-  // The connection ends with a GOAWAY, and what comes later is dropped.
+  // Expects that the connection ends with a GOAWAY, and that later calls are dropped.
   void ExpectEnd(Http2Violation violation) {
     EXPECT_EQ(session_->violation(), violation);
     client_->Receive(Sent());
@@ -115,7 +116,7 @@ TEST_F(SessionAttackTest, TheGoAwayOfGrpcGoIsNotAViolation) {
   for (int i = 0; i < 100; ++i) {
     Receive(Call());
     Echo();
-    // It names its own last stream.
+    // grpc-go names its own last stream.
     Receive(Frame(rpc::kGoAway, 0, 0, absl::StrCat(Number(stream_), Number(0), "shutdown")));
     Sent();
     ASSERT_EQ(session_->violation(), kNone) << i;
@@ -125,7 +126,7 @@ TEST_F(SessionAttackTest, TheGoAwayOfGrpcGoIsNotAViolation) {
   }
 }
 
-// --- Nghttp2's own bounds, and the reasons that they get ---
+// --- Nghttp2's own bounds, and the violations that they cause ---
 
 TEST_F(SessionAttackTest, TooManyContinuationsEndTheConnection) {
   Receive(Frame(rpc::kHeaders, 0, 1, Block()));
@@ -170,7 +171,7 @@ TEST_F(SessionAttackTest, TooManyControlFramesEndTheConnection) {
   for (const auto& flood : kFloods) {
     account_ = std::make_shared<Http2Account>();
     Reconnect();
-    // A call under way, because a client's GOAWAY ends a session without.
+    // Begins a call, because without a call a client's GOAWAY ends the session.
     stream_ = static_cast<uint32_t>(-1);
     Receive(Open());
     EXPECT_EQ(Until([&] { return flood.frame; }), flood.taken) << flood.name;
@@ -205,7 +206,7 @@ TEST_F(SessionAttackTest, RepeatedTrailersEndTheConnection) {
       }),
       512);
   EXPECT_EQ(session_->violation(), kResets);
-  // Frames of a call that has been reset.
+  // Sends trailers of a call that has been reset.
   account_ = std::make_shared<Http2Account>();
   Reconnect();
   stream_ = static_cast<uint32_t>(-1);
@@ -216,7 +217,7 @@ TEST_F(SessionAttackTest, RepeatedTrailersEndTheConnection) {
   EXPECT_EQ(session_->violation(), kControlFrames);
 }
 
-TEST_F(SessionAttackTest, TooMuchDataForAnEndedCallEndsTheConnection) {
+TEST_F(SessionAttackTest, TooManyDataFramesForAnEndedCallEndTheConnection) {
   Receive(Join({Open(), Reset()}));
   // 113 empty frames have a KiB.
   const int taken = Until([&] { return Data(""); });
@@ -259,7 +260,7 @@ TEST_F(SessionAttackTest, TooManyResetsByTheServerEndTheConnection) {
   account_ = std::make_shared<Http2Account>();
   Reconnect();
   stream_ = static_cast<uint32_t>(-1);
-  // More than the window.
+  // Sends more than the call's window.
   EXPECT_LE(Until([&] { return Join({Open(), Data(std::string(16384, '\0')), Data("x")}); }), 512);
   EXPECT_EQ(session_->violation(), kResets);
 }
@@ -287,9 +288,10 @@ TEST_F(SessionAttackTest, EarlyAnswersCountAsResets) {
   EXPECT_EQ(session_->violation(), kResets);
 }
 
-// --- Answers that do not leave ---
+// --- Answers that cannot be sent ---
 
-// A client may ask for much at once and read it later, so its connection stays.
+// A client may make many calls concurrently and read the answers later, so its connection stays
+// open.
 TEST_F(SessionAttackTest, AnswersThatWaitForAWindowAreLimited) {
   Receive(Frame(rpc::kSettings, 0, 0, std::string("\0\4\0\0\0\0", 6)));
   for (int i = 0; i < 250; ++i) {
@@ -305,7 +307,7 @@ TEST_F(SessionAttackTest, AnswersThatWaitForAWindowAreLimited) {
   EXPECT_EQ(handler_.cancelled.size(), 250 - session_->calls()) << "and the handler knows";
 }
 
-TEST_F(SessionAttackTest, RequestsOfOneStreamAreLimitedPerSecond) {
+TEST_F(SessionAttackTest, RequestsOfOneCallAreLimited) {
   Receive(Open(0, "/many"));
   size_t requests = 0;
   while (session_->violation() == kNone && requests < 5000) {
@@ -446,7 +448,7 @@ TEST_F(SessionAttackTest, TheAccountIsChargedForAnUnfinishedFrame) {
   account_->Drop(account_->limits().held_bytes);
 }
 
-// A process must not bar the others of its tenant.
+// A process must not bar the other processes of its tenant.
 TEST_F(SessionAttackTest, AClientIsRefusedButNotBarredIfItsTenantsMemoryIsUsedUp) {
   const auto tenant = std::make_shared<Http2Account>();
   account_ = std::make_shared<Http2Account>(Http2Limits(), tenant);
@@ -477,7 +479,8 @@ TEST_F(SessionAttackTest, LongHeaderValuesAreTruncated) {
   EXPECT_EQ(handler_.requests[0].traceparent, std::string(256, 'x'));
 }
 
-// A client that reads all but the end of an answer does not make the session keep it for nothing.
+// A client that has read all but the end of an answer pays for the whole answer until the session
+// frees it.
 TEST_F(SessionAttackTest, AnAnswerIsChargedUntilItsMemoryIsFreed) {
   Receive(Frame(rpc::kWindowUpdate, 0, 0, Number(1 << 20)));
   Receive(Join({Open(0, "/many"), Data(Message("m"))}));
@@ -622,7 +625,7 @@ TEST_F(SessionAttackTest, TheEndOfTheConnectionCancelsItsRunningCalls) {
 
 // --- Connections ---
 
-TEST_F(SessionAttackTest, ConnectionsAreLimitedPerSecond) {
+TEST_F(SessionAttackTest, TheConnectionsThatAClientOpensAreLimited) {
   int connections = 1;
   for (; connections < 10000 && session_->violation() == kNone; ++connections) {
     Connect();

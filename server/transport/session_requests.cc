@@ -12,7 +12,8 @@ namespace {
 constexpr std::array<absl::string_view, kFields> kFieldNames = {":method", ":path", "content-type",
                                                                 "grpc-timeout", "traceparent"};
 
-// The most bytes that a call keeps of such a header. The session does not understand longer values.
+// The most bytes that a call keeps of a header of kFieldNames. The values that the session uses are
+// shorter.
 constexpr size_t kKeptFieldBytes = 256;
 
 }  // namespace
@@ -84,7 +85,7 @@ void Nghttp2Session::BeginCall(CallId id) {
 void Nghttp2Session::OnData(CallId id, absl::string_view bytes) {
   if (acknowledged_) nghttp2_session_consume_connection(session_, bytes.size());
   Call* const call = Find(id);
-  // Bytes for a call that has been answered are dropped. Its window stays as it is.
+  // Drops bytes for a call that has been answered, and does not raise the call's window.
   if (call == nullptr || call->finished || violation_ != Http2Violation::kNone) return;
   for (;;) {
     if (call->has_message && !bytes.empty()) {
@@ -92,7 +93,8 @@ void Nghttp2Session::OnData(CallId id, absl::string_view bytes) {
     }
     switch (call->reader.Take(&bytes)) {
       case MessageReader::Event::kNeedsMore:
-        // Only now, because nghttp2 has counted all of `bytes` against the window.
+        // Opens the window only after the last byte, because nghttp2 has counted all of `bytes`
+        // against the window.
         OpenWindow(id, *call);
         return Hold(*call);
       case MessageReader::Event::kPrefix:
@@ -169,8 +171,8 @@ void Nghttp2Session::Hold(Call& call) {
 
 void Nghttp2Session::HandOver(CallId id, Call& call) {
   account_->Drop(std::exchange(call.request_held, 0));
-  // The message came before the client knew the windows. The handler gets it without a room,
-  // because it may end before the request.
+  // A message without granted room came before the client knew the windows. It is handed over
+  // without a room, because a waiting room must not outlive the handler.
   if (call.room != nullptr && !call.room->granted()) call.room.reset();
   call.begun = true;
   Request request;

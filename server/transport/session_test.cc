@@ -168,7 +168,7 @@ TEST_F(SessionTest, TheTimeoutRunsWhileTheRequestArrives) {
   }
 }
 
-TEST_F(SessionTest, TheTeHeaderIsOptionalAndAnyGrpcFormatIsAccepted) {
+TEST_F(SessionTest, TheTeHeaderIsOptionalAndTheContentTypeMayHaveASuffix) {
   client_->Begin(With(Without(CallHeaders(), "te"), "content-type", "application/grpc+proto"),
                  Message(""));
   Pump();
@@ -311,7 +311,7 @@ TEST_F(SessionTest, MessagesAsLongAsTheWindowArrive) {
   }
 }
 
-// The account has room for four; the others wait, and none is ended for it.
+// The account has room for four messages. The others wait, and the connection stays open.
 TEST_F(SessionTest, ManyConcurrentLongCallsWaitForRoom) {
   Connect({.max_calls = 256});
   Pump();
@@ -345,7 +345,7 @@ TEST_F(SessionTest, AMessageWaitsForRoomThatAnotherConnectionUses) {
   Pump();
   ASSERT_EQ(handler_.requests.size(), 1u) << "a short message needs no room";
   EXPECT_EQ(account_->held_bytes(), kUnaskedBytes - kPrefixBytes);
-  // Without OnRoom() nothing happens.
+  // OpenWindows() has no effect before OnRoom().
   session_->OpenWindows();
   Pump();
   EXPECT_EQ(handler_.requests.size(), 1u);
@@ -392,7 +392,7 @@ TEST_F(SessionTest, AMessageStartedBeforeTheSettingsArrives) {
   EXPECT_EQ(handler_.requests[0].message, message);
 }
 
-// A request may outlive the handler, so its room must not wait for it.
+// A request may outlive the handler, so the request must not contain a waiting room.
 TEST_F(SessionTest, AMessageReceivedBeforeTheSettingsDoesNotWait) {
   const MessageRoom other(account_, account_->limits().room_bytes, &handler_);
   client_->Call("/v1.Volume/Mount", std::string(40000, 'x'));
@@ -418,7 +418,7 @@ TEST_F(SessionTest, AResetIsReportedOnceAndTheLateAnswerIsDropped) {
   EXPECT_THAT(handler_.cancelled, ElementsAre(stream));
 }
 
-TEST_F(SessionTest, OnlyRunningCallsAreCancelled) {
+TEST_F(SessionTest, ResetsOfUnfinishedAndAnsweredCallsAreNotReported) {
   const int32_t unfinished = client_->Begin(CallHeaders(), Message("abc").substr(0, 6), false);
   const int32_t answered = client_->Call("/v1.Volume/Mount", "request");
   Pump();
@@ -442,7 +442,7 @@ TEST_F(SessionTest, ABrokenConnectionCancelsItsCalls) {
   EXPECT_EQ(handler_.cancelled.size(), 2u);
 }
 
-// A session may live on for a call that runs.
+// A cancelled session may live on, because a service may still have one of its calls.
 TEST_F(SessionTest, ACancelledSessionKeepsNoRequestsAndSendsNoOk) {
   Pump();
   const int32_t stream = client_->Call("/grpc.health.v1.Health/Watch", "service");
@@ -534,7 +534,7 @@ TEST_F(SessionTest, ACallMayHaveRequestsOfAnySize) {
   EXPECT_EQ(account_->held_bytes(), 0u);
 }
 
-// The settings make the window of a stream smaller, below what it has received.
+// The settings make the window of a stream smaller than what has arrived on the stream.
 TEST_F(SessionTest, AStreamOfRequestsStartedBeforeTheSettingsContinues) {
   const int32_t stream =
       client_->Begin(CallHeaders("/many"), Message(std::string(40000, 'x')), false);

@@ -45,7 +45,7 @@ class TestHandler : public SessionHandler {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 inline Headers CallHeaders(absl::string_view path = "/v1.Volume/Mount") {
-  // As grpc-go sends them to a pipe: the authority is the pipe's path.
+  // grpc-go sends these headers to a pipe: the authority is the pipe's path.
   return {{":method", "POST"},
           {":scheme", "http"},
           {":path", std::string(path)},
@@ -82,7 +82,7 @@ struct Reply {
   }
 };
 
-// A client that sends what nghttp2 lets it, or any bytes.
+// A client over nghttp2.
 class TestClient {
  public:
   TestClient() {
@@ -166,7 +166,7 @@ class TestClient {
   int32_t Call(absl::string_view path, absl::string_view message) {
     return Begin(CallHeaders(path), Message(message));
   }
-  // Goes on with a call that was begun without `ends`.
+  // Sends more DATA of a call that was begun without `ends`.
   void Continue(int32_t stream, absl::string_view data, bool ends) {
     bodies[stream]->bytes.append(data.data(), data.size());
     bodies[stream]->ends = ends;

@@ -1,6 +1,6 @@
-// Each socket is in one epoll set. The set reports it once for each operation that waits
-// (EPOLLONESHOT). So a socket without an operation has no buffer. The kernel gives turns to
-// sockets. This file gives them to tenants, because one tenant may have thousands of sockets.
+// Each socket is in one epoll set, which reports the socket once for each operation that waits
+// (EPOLLONESHOT). The kernel gives turns to sockets. This file gives turns to tenants, because one
+// tenant may have thousands of sockets.
 #include "server/transport/socket_posix.h"
 
 #include <sys/epoll.h>
@@ -82,7 +82,7 @@ class Poller {
   const UniqueFd epoll_, wake_;
   Mutex mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
-  // By an id that is never reused: an event may be under way when its stream goes.
+  // By an id that is never reused: an event may be under way when its stream is destroyed.
   absl::flat_hash_map<uint64_t, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWork;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
@@ -230,7 +230,7 @@ void Poller::Run() {
           entry.ready |= event.events;
         }
       }
-      // A thread that was woken looks again before a call may block it.
+      // A thread that must run posted work takes no event, because the event's call may block it.
       if (!has_work) stream = Next(&ready);
       // Another thread takes the remaining events, because a call may keep this one.
       if (ready_.MustWake()) Wake();
@@ -250,7 +250,8 @@ std::shared_ptr<SocketStream> Poller::Next(uint32_t* events) {
   return nullptr;
 }
 
-// Runs the posted work. Waits for more before it begins, because the work may take a while.
+// Runs the posted work. Lets another thread be woken for later work first, because this work may
+// take a while.
 void Poller::Work() {
   uint64_t count;
   [[maybe_unused]] const ssize_t taken = read(wake_.get(), &count, sizeof(count));
@@ -258,7 +259,7 @@ void Poller::Work() {
   {
     const MutexLock lock(mutex_);
     work.swap(work_);
-    // The counter may have been another thread's wake.
+    // The counter may have been written to wake a thread for `ready_`.
     ready_.WakeTaken();
     if (ready_.MustWake()) Wake();
   }

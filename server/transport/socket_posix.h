@@ -10,8 +10,8 @@
 namespace csi_proxy::transport {
 
 // Makes the stream of a connected socket that does not block. The streams of a `tenant` (an address
-// that is only compared) share its turns. RESOURCE_EXHAUSTED if the system has no thread or no
-// memory for it; then the socket is closed.
+// that is only compared) share its turns. Returns RESOURCE_EXHAUSTED, and closes the socket, if the
+// system has no thread or no memory for the stream.
 absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket, const void* tenant);
 
 }  // namespace csi_proxy::transport

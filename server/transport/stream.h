@@ -1,4 +1,4 @@
-// A connected stream of bytes under a connection: a Unix socket, or an end of a named pipe.
+// The byte stream of a connection: a Unix socket, or an end of a named pipe.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class Stream {
   // Ends the connection; the client can still read what was written. The operations under way end.
   // Thread-safe, as are the next two.
   virtual void HangUp() = 0;
-  // Ends the connection at once, even if the client has not read everything.
+  // Ends the connection immediately, even if the client has not read everything.
   virtual void Disconnect() = 0;
 
   // Runs `work` on a thread of the transport. Returns false, without running it, if the system has

@@ -39,9 +39,9 @@ class MessageReader {
   bool in_message() const { return has_prefix_; }
   // Returns true if no byte has arrived since the last message.
   bool at_start() const { return prefix_.empty(); }
-  // Returns the bytes of the message that have not arrived. REQUIRES: in_message().
+  // Returns how many bytes of the message have not arrived. REQUIRES: in_message().
   size_t missing() const { return length_ - message_.size(); }
-  // Returns the bytes that are kept.
+  // Returns how many bytes of the message are kept.
   size_t kept() const { return message_.size(); }
   // Allocates the memory of the whole message, so that it does not grow in steps.
   void Reserve() { message_.reserve(length_); }
@@ -57,7 +57,7 @@ class MessageReader {
 // texts. The largest value, 99,999,999 hours, is finite.
 std::optional<absl::Duration> ParseTimeout(absl::string_view text);
 
-// Returns true if a `content-type` is gRPC's, with any or no name of a message format.
+// Returns true if a `content-type` is gRPC's, with or without a message format or parameters.
 bool IsGrpcContentType(absl::string_view text);
 
 // The most bytes of an error's text, before it is encoded. A header carries the text, and clients
