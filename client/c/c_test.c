@@ -1,5 +1,5 @@
 /* The C interface as a C program uses it: a raw disk becomes a mounted volume, with messages that
- * are written by hand. Prints what is wrong, and how much, and fails. */
+ * are written by hand. Prints each check that fails, and then returns EXIT_FAILURE. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +24,14 @@ static int failures = 0;
     }                                                                         \
   } while (0)
 
-/* Ends the program unless the condition holds: the next call needs it. */
+/* Ends the program if this or an earlier check fails, because the next call needs the condition. */
 #define REQUIRE(condition)                \
   do {                                    \
     CHECK(condition);                     \
     if (failures > 0) exit(EXIT_FAILURE); \
   } while (0)
 
-/* The lines that the log callback got. All calls here come from one thread. */
+/* Counts the lines of the log. All calls of the callback come from one thread. */
 struct log {
   size_t lines;
   size_t audits;
@@ -67,7 +67,7 @@ struct request {
   size_t size;
 };
 
-/* A string field of less than 128 bytes: its number and type, its length, its bytes. */
+/* Adds a string field of less than 128 bytes: its number and type, its length, its bytes. */
 static void add_text(struct request* request, int field, const void* text, size_t size) {
   REQUIRE(size < 128 && request->size + 2 + size <= sizeof(request->bytes));
   request->bytes[request->size++] = (uint8_t)(field << 3 | 2);
@@ -76,7 +76,7 @@ static void add_text(struct request* request, int field, const void* text, size_
   request->size += size;
 }
 
-/* A call that succeeds; the response is the caller's to free. */
+/* Makes a call that must succeed. The caller must free the response. */
 static csi_proxy_bytes call(csi_proxy_node node, const char* method, const void* request,
                             size_t size) {
   csi_proxy_bytes response = {0}, message = {0};
@@ -90,7 +90,7 @@ static csi_proxy_bytes call(csi_proxy_node node, const char* method, const void*
   return response;
 }
 
-/* A call whose response has no fields. */
+/* Makes a call that must succeed with an empty response. */
 static void change(csi_proxy_node node, const char* method, const void* request, size_t size) {
   csi_proxy_bytes response = call(node, method, request, size);
   CHECK(response.data == NULL && response.size == 0);
@@ -163,7 +163,7 @@ static void test_volume(csi_proxy_node node, struct log* log) {
   change(node, "/v1.Volume/UnmountVolume", mount.bytes, mount.size);
 }
 
-/* A call that fails with `expected` and, in the text, `part`. */
+/* Makes a call that must fail with `expected`, and with a text that contains `part`. */
 static void refuse(csi_proxy_node node, const char* method, const char* request, int32_t expected,
                    const char* part) {
   csi_proxy_bytes response = {0}, message = {0};

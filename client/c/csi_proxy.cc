@@ -26,14 +26,15 @@
 namespace csi_proxy::c {
 namespace {
 
-// The largest size of a protobuf message.
+// The largest size of a protobuf message, in bytes.
 constexpr size_t kMaxSize = std::numeric_limits<int>::max();
 
 void Empty(csi_proxy_bytes* out) {
   if (out != nullptr) *out = {nullptr, 0};
 }
 
-// Copies `text` into memory for the caller to free, unless `out` is null. False if memory is short.
+// Copies `text` into memory for the caller to free, unless `out` is null. Returns false if memory
+// is short.
 bool Give(absl::string_view text, csi_proxy_bytes* out) {
   if (out == nullptr || text.empty()) return true;
   auto* const data = static_cast<uint8_t*>(std::malloc(text.size()));

@@ -70,7 +70,7 @@ class Handles {
 
   // Announces a call. Returns 0 if the node does not exist.
   uint64_t AddCall(uint64_t node);
-  // Begins a call. Null if it was not announced for this node, or has begun already.
+  // Begins a call. Returns null if the call was not announced for this node, or has begun already.
   std::shared_ptr<Cancellable> BeginCall(uint64_t node, uint64_t call);
   void EndCall(uint64_t call);
   void CancelCall(uint64_t call);

@@ -236,8 +236,8 @@ TEST(HostileOpenTest, ErrorsNameTheMalformedOption) {
   }
 }
 
-// A library has options, and no flags.
-TEST(HostileOpenTest, AMachineWithoutWindowsIsRefusedInTheWordsOfTheOptions) {
+// The error of a library names its options. It has no flags.
+TEST(HostileOpenTest, OnAMachineWithoutWindowsTheErrorNamesTheOption) {
 #ifdef _WIN32
   GTEST_SKIP() << "This machine runs Windows.";
 #endif
@@ -279,7 +279,7 @@ TEST(HostileInvokeTest, UnknownMethodsAreUnimplemented) {
 
 TEST(HostileInvokeTest, BytesThatAreNotAMessageAreRefused) {
   const Node node;
-  // Deeply nested groups. Every parser must skip them.
+  // Groups that are nested too deeply for a parser.
   const std::string groups(1'000'000, '\x0b');
   const std::string_view requests[] = {
       "\xff",                                          // half a tag
@@ -350,7 +350,7 @@ void Join(std::vector<std::thread>* threads) {
   for (std::thread& thread : *threads) thread.join();
 }
 
-// A log that counts its lines, and its lines after its node was closed.
+// Counts the lines of a log, and separately the lines after the node was closed.
 struct ClosingLog {
   std::atomic<bool> closed = false;
   std::atomic<int> lines = 0, late = 0;

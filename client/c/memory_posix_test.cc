@@ -20,7 +20,8 @@ long ResidentMemory() {
 
 void Ignore(void*, int32_t, const char*, size_t) {}
 
-// Makes calls with answers, errors and log lines. Announces calls, and uses only some of them.
+// Makes calls with answers, errors and log lines. Announces two of each five calls, and cancels
+// one.
 void MakeCalls(const Node& node, int count) {
   const std::string path = Text(1, Directory("x"));
   for (int i = 0; i < count; i += 5) {
@@ -43,7 +44,8 @@ void OpenNodes(int count) {
   }
 }
 
-// Calls `use(tenth)` to warm up, then ten times as often. Memory may grow by `allowed` KiB.
+// Calls `use(count / 10)` to warm up, then `use(count)`. Expects that the second call lets memory
+// grow by at most `allowed` KiB.
 template <typename Use>
 void ExpectNoGrowth(const char* what, const Use& use, int count, long allowed) {
   use(count / 10);

@@ -25,7 +25,7 @@ absl::StatusOr<embedded::Options> Parse(absl::string_view json) {
   if (json.empty()) return options;
   const auto parsed = google::protobuf::util::JsonStringToMessage(std::string(json), &options);
   if (!parsed.ok()) {
-    // Behind the reason, the parser draws a mark below the place.
+    // The parser's text has the reason, the place, and a mark below the place.
     const std::string text = parsed.message().ToString();
     const std::vector<absl::string_view> lines =
         absl::StrSplit(text, absl::MaxSplits('\n', 2), absl::SkipWhitespace());
@@ -51,7 +51,7 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   if (in.has_max_calls()) out.max_calls = in.max_calls();
   if (in.has_max_queued()) out.max_queued = in.max_queued();
   if (in.has_max_call_seconds()) {
-    // In this form also refuses NaN.
+    // This form of the condition also refuses NaN.
     if (!(in.max_call_seconds() > 0)) {
       return absl::InvalidArgumentError("max_call_seconds: must be more than 0");
     }
@@ -63,8 +63,8 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   return out;
 }
 
-// Opens a simulated node as Node::Simulated() does. Returns UNIMPLEMENTED in csi_proxy.dll: it is
-// for HostProcess pods and does not contain a simulator.
+// Opens a simulated node as Node::Simulated() does. Returns UNIMPLEMENTED in csi_proxy.dll, because
+// that library, for HostProcess pods, contains no simulator.
 #ifdef CSI_PROXY_NO_SIMULATION
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions, absl::string_view) {
   return absl::UnimplementedError(

@@ -1,4 +1,4 @@
-// Each option of csi_proxy_open reaches the node.
+// Options of csi_proxy_open reach the node.
 #include <gmock/gmock.h>
 
 #include <chrono>

@@ -19,7 +19,8 @@ namespace csi_proxy::client {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Milliseconds(300);
-// The extra time that a call may take on a busy machine. Without the code under test it never ends.
+// The extra time that a call may take on a busy machine. Without the code under test, calls would
+// never end.
 constexpr absl::Duration kSlack = absl::Seconds(4);
 
 // Larger than the buffer of a pipe or socket.

@@ -8,8 +8,9 @@ bool DefaultNodeIsSimulated() { return false; }
 
 absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode() { return Node::Windows(); }
 
-// A null token stands for the thread's token, or for the process's if the thread has no token. A
-// deny-only group, as Administrators is before elevation, does not count
+// Checks the thread's token, or the process's if the thread has none, because
+// CheckTokenMembership() gets a null token. A deny-only group, as Administrators is before
+// elevation, does not count
 // (https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-checktokenmembership).
 absl::Status MayEmbedUnasked() {
   SID administrators[2];  // room for two subauthorities

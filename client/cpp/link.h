@@ -41,13 +41,14 @@ class PendingCall {
   bool Wait(SteadyTime deadline);
   void Cancel() { context_.TryCancel(); }
 
-  // The status of the call, and its answer if the status is OK. REQUIRES: Wait() has returned true.
+  // Returns the status of the call. REQUIRES: Wait() has returned true.
   const grpc::Status& status() const { return status_; }
   // Returns true if the service sent the status, false if gRPC made it for a lost connection. gRPC
   // distinguishes the two only by this text. REQUIRES: Wait() has returned true.
   bool IsAnswer() const {
     return absl::StrContains(context_.debug_error_string(), "received from peer");
   }
+  // Returns the answer. REQUIRES: Wait() has returned true, and status() is OK.
   google::protobuf::Message& answer() { return *answer_; }
 
  private:

@@ -18,7 +18,8 @@ enum class Misbehaviour {
   kBusy,
   // Sends HTTP/2 settings that let the client send without limit, then stops reading.
   kStuck,
-  // Send HTTP/2 settings. After the first read, they close, write garbage, or do nothing.
+  // The next three send HTTP/2 settings. When bytes arrive, they close, write garbage, or do
+  // nothing.
   kClosesCalls,
   kGarbageToCalls,
   kIgnoresCalls,

@@ -36,7 +36,8 @@ TEST(NodePosixTest, ErrorsNameALockDirectoryThatCannotBeMade) {
   EXPECT_THAT(std::string(node.status().message()), testing::HasSubstr("lock_directory: "));
 }
 
-// Formats a volume with a timeout of `timeout`, on a node where a format takes `latency`.
+// Formats a volume with a timeout of `timeout`, on a node where a format takes `latency`. Writes a
+// byte to `ready` before the format.
 absl::Status Format(const std::string& locks, absl::Duration latency, absl::Duration timeout,
                     int ready) {
   NodeOptions options;

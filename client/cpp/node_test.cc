@@ -62,8 +62,8 @@ TEST_F(NodeTest, ARawDiskBecomesAMountedVolumeAndEachChangeIsLogged) {
                           HasSubstr("FormatVolume"), HasSubstr("Mkdir"), HasSubstr("MountVolume")));
 }
 
-// Windows cannot end a flush. The node ends without it, and its machine after it. A run stops
-// logging when its calls have left it.
+// Windows cannot cancel a flush. The node is destroyed before the flush ends, and the simulated
+// machine afterwards. A run of which no call is left logs nothing.
 TEST_F(NodeTest, AHungFlushDoesNotDelayTheEndOfTheNode) {
   auto opened = client::OpenSimulatedNode(Options(), "default");
   ASSERT_TRUE(opened.ok()) << opened.status();

@@ -32,7 +32,8 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
   }
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const PathRoots> roots,
                         PathRoots::Parse("working_dirs", options.working_dirs));
-  // The other rules are the Go release's: its calls may format foreign data.
+  // The other rules keep their defaults. They permit formatting foreign data, as the Go release
+  // does.
   NodeRules rules = {.roots = std::move(roots),
                      .allowed_services = options.allowed_services,
                      .require_privacy = options.require_privacy,

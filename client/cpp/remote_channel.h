@@ -16,8 +16,8 @@ namespace csi_proxy::client {
 
 class Link;
 
-// Returns UNAVAILABLE for a service that could not be reached. WasNotReached() returns true only
-// for this status, not for the service's own UNAVAILABLE.
+// Returns UNAVAILABLE for a service that could not be reached, or whose connection was lost during
+// a call. WasNotReached() returns true only for this status, not for the service's own UNAVAILABLE.
 absl::Status NotReached(absl::string_view message);
 bool WasNotReached(const absl::Status& error);
 

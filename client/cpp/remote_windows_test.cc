@@ -1,4 +1,5 @@
-// Tests the owners of pipes that a client uses, and how long it keeps a pipe open.
+// Tests the owners of pipes that a client uses, how long a client keeps a pipe open, and how it
+// detects a container.
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>

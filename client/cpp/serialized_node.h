@@ -1,4 +1,5 @@
-// A node of this process by group and version, for embedded mode and the C interface.
+// Opens the versions of a node in this process, and calls their rpcs with serialized messages. For
+// embedded mode and the C interface.
 #pragma once
 
 #include <memory>

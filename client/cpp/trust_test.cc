@@ -41,7 +41,7 @@ TEST(ContainerTest, IfASignIsUnknownTheProcessCountsAsInAContainer) {
   }
 }
 
-TEST(ContainerTest, ASidOfAnotherAuthorityIsNotAContainersAccount) {
+TEST(ContainerTest, ASidThatOnlyBeginsLikeAContainersIsAccepted) {
   EXPECT_TRUE(CheckOutsideContainers({Value::kAbsent, "S-1-5-930-1"}).ok());
 }
 

@@ -30,7 +30,8 @@ absl::Status CheckFlags(const Catalog& catalog, const Method& method, const Comm
   return absl::OkStatus();
 }
 
-// Checks the flags, and makes the request from --json and the fields' flags. INVALID_ARGUMENT.
+// Checks the flags, and makes the request from --json and the fields' flags. Returns
+// INVALID_ARGUMENT if one of them is wrong.
 absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
                                                          const Method& method,
                                                          const CommandLine& line, Input& in) {

@@ -60,7 +60,7 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// `suggested` are the candidates that the error may suggest.
+// Returns INVALID_ARGUMENT. The error lists `candidates` and suggests the nearest of `suggested`.
 absl::Status NoSuch(absl::string_view what, absl::string_view name,
                     const std::vector<std::string>& candidates,
                     const std::vector<std::string>& suggested) {

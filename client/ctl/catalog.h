@@ -44,7 +44,7 @@ class Catalog {
   // generation, betas, other alphas; newer before older.
   std::vector<std::string> Versions(absl::string_view group) const;
   std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
-  // Returns the group and version of each released pipe, sorted as above.
+  // Returns the group and version of each released pipe, sorted like Groups() and Versions().
   std::vector<std::pair<std::string, std::string>> Pipes() const;
   // Returns the methods of all groups and versions, with those of kSimulatedGroup.
   const std::vector<Method>& AllMethods() const { return methods_; }
@@ -59,7 +59,8 @@ class Catalog {
                                                        absl::string_view version) const;
 
   // Finds a method by name, in any case and with or without dashes. An empty version stands for the
-  // preferred one that has it. INVALID_ARGUMENT lists the names that exist and the nearest one.
+  // most preferred version that has the method. INVALID_ARGUMENT lists the names that exist and the
+  // nearest one.
   absl::StatusOr<Method> Find(absl::string_view group, absl::string_view method,
                               absl::string_view version) const;
 
@@ -102,8 +103,8 @@ absl::Status Invalid(const Parts&... parts) {
 std::vector<const pb::FieldDescriptor*> FieldsOf(const pb::Descriptor& type);
 // Returns the number of a field's values: one for a singular field.
 int CountValues(const pb::Message& message, const pb::FieldDescriptor* field);
-// Return one of the field's values: a string, the name of an enum's value, a number in decimal; or
-// a message. A singular field has no `index`.
+// Return the value at `index`, which is ignored for a singular field. ScalarText() returns a
+// string, the name of an enum's value, or a number in decimal.
 std::string ScalarText(const pb::Message& message, const pb::FieldDescriptor* field, int index = 0);
 const pb::Message& InnerMessage(const pb::Message& message, const pb::FieldDescriptor* field,
                                 int index = 0);

@@ -42,7 +42,7 @@ TEST(CatalogTest, VersionsAreListedStableFirstThenNextGenerationThenBetasThenAlp
   EXPECT_THAT(TheCatalog().Versions("iscsi"), ElementsAre("v1alpha2", "v1alpha1"));
 }
 
-TEST(CatalogTest, SuccessorIsTheStableVersionOfTheGeneration) {
+TEST(CatalogTest, SuccessorIsThePreferredVersionOfTheGroup) {
   EXPECT_EQ(TheCatalog().Successor("volume", "v1beta3"), "v1");
   EXPECT_EQ(TheCatalog().Successor("iscsi", "v1alpha1"), "v1alpha2");
   EXPECT_EQ(TheCatalog().Successor("volume", "v1"), "");
@@ -105,8 +105,8 @@ TEST(CatalogTest, AnUnknownNameIsAnsweredWithTheExistingNames) {
   EXPECT_TRUE(absl::IsInvalidArgument(TheCatalog().Find("sim", "Reset", "v1").status()));
 }
 
-// Compares names with marks: a field that is named like a secret must be marked.
-TEST(CatalogTest, EveryPasswordFieldIsMarkedAsSecret) {
+// Compares names with marks: a field must be marked if it is named like a secret, and only then.
+TEST(CatalogTest, FieldsAreMarkedAsSecretIfNamedPasswordOrSecret) {
   std::set<std::string> secrets;
   for (const Method& method : TheCatalog().AllMethods()) {
     for (const pb::Descriptor* type :
@@ -128,7 +128,7 @@ TEST(CatalogTest, EveryPasswordFieldIsMarkedAsSecret) {
                                    "smb.password", "storage.chapsecret", "storage.password"));
 }
 
-TEST(CatalogTest, EveryMethodIsDocumented) {
+TEST(CatalogTest, EveryReleasedMethodIsDocumented) {
   for (const Method& method : TheCatalog().AllMethods()) {
     // The admin service's methods need no comment, because their names say everything.
     if (method.group == kSimulatedGroup) continue;
@@ -173,7 +173,7 @@ TEST(NamesTest, KebabCaseSplitsWordsAndAcronyms) {
   EXPECT_EQ(KebabCase(""), "");
 }
 
-TEST(NamesTest, NearestIsEmptyIfNoNameIsSimilar) {
+TEST(NamesTest, DidYouMeanSuggestsOnlyASimilarName) {
   EXPECT_EQ(DidYouMean("pth", {"path", "force"}), "; did you mean path?");
   EXPECT_EQ(DidYouMean("zzzzzz", {"path", "force"}), "");
   EXPECT_EQ(DidYouMean("path", {}), "");

@@ -83,7 +83,8 @@ pass, a repair failed, or a check was not possible; 2 wrong usage; 3 the service
 
 using Convert = std::function<void(const std::string& text)>;
 
-// Returns a function that sets `*value`, and throws if the text of the flag `name` is no duration.
+// Returns a function that sets `*value`, and throws if the text of the flag `name` is no positive
+// duration.
 Convert ToDuration(const char* name, absl::Duration* value) {
   return [name, value](const std::string& text) {
     if (absl::ParseDuration(text, value) && *value > absl::ZeroDuration()) return;
@@ -92,7 +93,8 @@ Convert ToDuration(const char* name, absl::Duration* value) {
   };
 }
 
-// Likewise for --watch: seconds, or a duration with a unit.
+// Returns a function that sets `*watch`, and throws unless the text of --watch is a number of
+// seconds, or a duration with a unit, from 100 ms to 24 h.
 Convert ToWatch(absl::Duration* watch) {
   return [watch](const std::string& text) {
     double seconds;

@@ -24,7 +24,7 @@ inline constexpr const char* kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutpu
 struct CommandLine {
   // The arguments that are not flags: `volume mount-volume`.
   std::vector<std::string> words;
-  // The other flags, in the order of the command line.
+  // The flags that are not the program's own, in the order of the command line.
   std::vector<FieldArgument> fields;
 
   std::string api;     // The version; empty: the preferred one.
@@ -40,8 +40,8 @@ struct CommandLine {
   CallOptions call;
 };
 
-// Parses a command line, without the program's name. One dash is as good as two, as in Go's
-// programs. The value of the program's own flags follows `=` or is the next argument. After `--`
+// Parses a command line, without the program's name. Accepts one dash instead of two, as Go's
+// programs do. The value of the program's own flags follows `=` or is the next argument. After `--`
 // all flags are fields: fields named like a flag of the program must be given there.
 // INVALID_ARGUMENT names the flag, but never quotes the value of a field, which may be a secret.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments);

@@ -59,7 +59,7 @@ TEST(CommandLineTest, AllFlagsAfterADoubleDashAreFields) {
   EXPECT_EQ(line.fields[1].name, "api");
 }
 
-TEST(CommandLineTest, TimesNeedAUnit) {
+TEST(CommandLineTest, TimesNeedAUnitAndMustBePositive) {
   const CommandLine line = Parse({"--timeout=90s", "--connect-timeout", "250ms"});
   EXPECT_EQ(line.call.timeout, absl::Seconds(90));
   EXPECT_EQ(line.client.connect_timeout, absl::Milliseconds(250));
@@ -108,7 +108,7 @@ TEST(CommandLineTest, HelpNamesEveryFlagAndExitCode) {
   }
 }
 
-// Otherwise the field could only be set after `--`.
+// A field with the name of a flag could only be set after `--`.
 TEST(CommandLineTest, NoReleasedFieldHasTheNameOfAFlag) {
   const Catalog catalog;
   for (const Method& method : catalog.AllMethods()) {

@@ -15,7 +15,7 @@ namespace csi_proxy::ctl {
 
 enum ExitCode {
   kOk = 0,
-  kCallFailed = 1,   // or doctor found no pipe that answers
+  kCallFailed = 1,   // or a check of the service failed
   kUsage = 2,        // nothing was called
   kUnreachable = 3,  // nothing answered
   kDeadline = 4,     // DEADLINE_EXCEEDED
@@ -32,14 +32,15 @@ class Input {
   // file that cannot be read.
   absl::StatusOr<std::string> Read(const std::string& path);
 
-  // Reads a file without the last line break. A terminal gives one line, without echo.
+  // Reads a file without the last line break. Reads one line, without echo, if `path` is `-` and
+  // standard input is a terminal.
   absl::StatusOr<std::string> ReadSecret(const std::string& path);
 
   // Reads one line of standard input. Nothing can be read from it afterwards.
   absl::StatusOr<std::string> ReadLine();
 
  private:
-  // Returns OK the first time only.
+  // Returns OK on the first call and INVALID_ARGUMENT on later calls.
   absl::Status TakeStandardInput();
 
   std::istream& standard_input_;
@@ -94,7 +95,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
 absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
                        pb::Message* options);
 
-// Returns true if a command without --output prints a table rather than JSON.
+// Returns true if the command prints a table: by its --output or, without --output, at a terminal.
 bool WantsTable(const CommandLine& line, const Streams& streams);
 
 // Returns a report as YAML if `output` is yaml, otherwise as JSON.

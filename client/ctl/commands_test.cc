@@ -167,7 +167,7 @@ TEST_F(CommandsTest, TheErrorNamesAServerWithoutMetrics) {
   EXPECT_THAT(err_.str(), HasSubstr("has no /metrics: it answers with the HTTP status 404"));
 }
 
-// Secrets stay hidden in every way of giving them and in every failure.
+// Secrets stay hidden however they are given, and in errors.
 TEST_F(CommandsTest, OutputHidesSecrets) {
   const std::string file = directory_.path() + "/password";
   std::ofstream(file) << "Hidden\n";

@@ -32,8 +32,8 @@ constexpr char kBash[] = R"(_csi_proxyctl() {
 complete -F _csi_proxyctl csi-proxyctl
 )";
 
-// PowerShell compares a hash table's keys without case. Windows PowerShell 5.1 calls a completer
-// for an empty word and for `--a`, but not for `-` or `-a` (PowerShell issue 2912).
+// PowerShell ignores case when it compares the keys of a hash table. Windows PowerShell 5.1 calls a
+// completer for an empty word and for `--a`, but not for `-` or `-a` (PowerShell issue 2912).
 constexpr char kPowerShell[] =
     R"(Register-ArgumentCompleter -Native -CommandName 'csi-proxyctl', 'csi-proxyctl.exe' -ScriptBlock {
   param($word, $ast, $cursor)

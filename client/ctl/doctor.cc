@@ -1,4 +1,5 @@
-// Examines which pipes of the service answer, asks each group a question, and sends calls.
+// The command doctor, which examines the pipes and makes a cheap call of each group, and the remote
+// Pipes.
 #include <google/protobuf/empty.pb.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ std::string TimeText(absl::Duration duration) {
 }
 
 // For each group, a cheap call that only reads, and a field: group, rpc, name, value. The group smb
-// has no such call.
+// has no such call, so a call of storage stands for it.
 constexpr const char* kQuestions[][4] = {
     {"disk", "disk.ListDiskLocations"},
     {"filesystem", "filesystem.PathExists", "path", R"(C:\var\lib\kubelet)"},

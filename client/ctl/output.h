@@ -41,7 +41,7 @@ std::string UtcText(absl::Time time);
 // Returns a size for people: `1.5 GiB`, `100 MiB`, `512 KiB`, `17 bytes`.
 std::string SizeText(uint64_t bytes);
 
-// Returns a time for people and reports, truncated because clocks are not more precise.
+// Returns a time for people and reports, truncated to whole microseconds.
 double Milliseconds(absl::Duration duration);
 
 // Returns `CODE: text` of an error.
@@ -70,7 +70,7 @@ struct Column {
   const char* head;
   // The field that is shown, `-` if it is empty.
   const char* field;
-  // Returns the text for a row, if that is not a field's.
+  // Returns the text for a row. If null, the text is that of `field`.
   std::string (*text)(const Answer& row) = nullptr;
 
   // Returns the text for a row; may contain control characters.

@@ -146,7 +146,7 @@ TEST_F(OutputTest, PowerShellCommandsQuoteEveryCharacterSafely) {
   EXPECT_FALSE(absl::StrContains(PowerShellCommand("ctl", {{"path", "a\xff"}}), "='"));
 }
 
-TEST_F(OutputTest, ToJsonLineReturnsOneLine) {
+TEST_F(OutputTest, JsonCanBePrintedOnOneLine) {
   EXPECT_EQ(ToJson(*Response("disk", "GetDiskState", "is_online: true"), true).value(),
             "{\"is_online\":true}\n");
 }
@@ -161,7 +161,6 @@ TEST(SizeTextTest, SizesAreShownInTheLargestFittingUnit) {
   EXPECT_EQ(SizeText(uint64_t{4} << 40), "4096 GiB");
 }
 
-// Every response of a released method can be shown.
 TEST_F(OutputTest, EveryResponseCanBeShownAsTableJsonAndYaml) {
   for (const Method& method : catalog_.AllMethods()) {
     if (method.group == kSimulatedGroup) continue;

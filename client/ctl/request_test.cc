@@ -202,7 +202,7 @@ TEST_F(RequestTest, SecretsAreReadFromFilesAndStandardInput) {
     ASSERT_TRUE(Set(request.get(), {argument}).ok()) << argument.name;
     EXPECT_EQ(request->ShortDebugString(), absl::StrCat("password: \"", secret, "\""));
   }
-  // Every version of smb, and CHAP secrets.
+  // Covers every version of smb, and CHAP secrets.
   for (const std::string& version : catalog_.Versions("smb")) {
     const auto request = New("smb", method, version);
     EXPECT_TRUE(Set(request.get(), {{"password-file", "/p", true}}).ok()) << version;

@@ -82,12 +82,12 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 // Not thread-safe. Must outlive its answers.
 class Rpcs {
  public:
-  // Neither is owned. Both must outlive the object.
+  // `catalog` and `pipes` are not owned and must outlive the object.
   Rpcs(const Catalog& catalog, Pipes& pipes) : catalog_(catalog), pipes_(pipes) {}
 
-  // Calls `volume.MountVolume` in the newest version that has it and whose pipe exists. Nested
-  // fields follow a dot. UNAVAILABLE if there is no such pipe; INVALID_ARGUMENT if there is no such
-  // method or field; otherwise the service's error.
+  // Calls a method such as `volume.MountVolume` in the most preferred version that has the method
+  // and whose pipe exists. Nested fields follow a dot. UNAVAILABLE if there is no such pipe;
+  // INVALID_ARGUMENT if there is no such method or field; otherwise the service's error.
   absl::StatusOr<Answer> Call(absl::string_view rpc, const Fields& fields = {});
 
   // The duration of each call, by `volume.MountVolume` and version.

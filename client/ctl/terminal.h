@@ -11,7 +11,7 @@ bool EnableControlSequences();
 // The control sequence that moves the cursor to the top and clears everything below.
 inline constexpr char kClearScreen[] = "\x1b[H\x1b[J";
 
-// Turns off the echo of standard input while the object lives, if that is a terminal.
+// Turns off the echo of a terminal at standard input while the object lives.
 class EchoOff {
  public:
   EchoOff();

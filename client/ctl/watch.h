@@ -36,8 +36,9 @@ enum class Before {
 };
 
 // Watches until `sleep` returns false or `out` cannot be written, and returns an ExitCode. Prints
-// an error to `err` if it differs from the last, and lengthens the pauses. An error that says that
-// the request is wrong ends the watch. REQUIRES: `interval` is positive.
+// an error to `err` if it differs from the last, and lengthens the pauses. INVALID_ARGUMENT or
+// UNIMPLEMENTED ends the watch, because every repetition would fail. REQUIRES: `interval` is
+// positive.
 int Watch(const Environment& environment, absl::Duration interval, Before before, std::ostream& out,
           std::ostream& err);
 

@@ -100,7 +100,8 @@ TEST_F(WatchCallTest, PausesGrowToAMinuteOrTheConfiguredPause) {
   EXPECT_THAT(pauses_, ElementsAre(absl::Hours(1), absl::Hours(1), absl::Hours(1)));
 }
 
-// The error disappears from the screen, and the time is still that of the change.
+// The error disappears from the screen, and the time on the screen is still the time of the last
+// change.
 TEST_F(WatchCallTest, TheScreenIsRedrawnAfterAnError) {
   answers_ = {"a\n", absl::UnavailableError("gone"), "a\n", "a\n"};
   EXPECT_EQ(Watch(Before::kCleared), kOk);
@@ -246,7 +247,7 @@ TEST_F(WatchTest, TheWatchContinuesAfterARestartAndCountsFromZero) {
   EXPECT_THAT(out_.str(), HasSubstr("\nv1.Disk/Rescan  7      1.4 "));
 }
 
-TEST_F(WatchTest, AMissingServiceEndsTheWatch) {
+TEST_F(WatchTest, AFailedOrMalformedScrapeBeforeTheFirstReportEndsTheWatch) {
   answers_ = {absl::UnavailableError("gone")};
   EXPECT_EQ(Watch(false, absl::Seconds(10), {}), kUnreachable);
   EXPECT_EQ(err_.str(), "error: UNAVAILABLE: gone\n") << "without a hint at pipes";

@@ -83,11 +83,12 @@ func (c *Conn) ClientConn() *grpc.ClientConn { return c.old }
 // Invoke calls a method, for example "/v1.Volume/FormatVolume", with a protobuf message, and waits
 // for the answer. Generated clients call it. Errors are gRPC statuses, equal in both modes.
 //
-// When ctx ends, Invoke returns its status at once, although the node may take longer to stop its
-// work.
+// When ctx ends, Invoke immediately returns the status of ctx, although the node may take longer to
+// stop its work.
 //
-// Embedded mode honours the options [grpc.ForceCodec] and [grpc.OnFinish]. The others concern
-// connections, credentials and wire sizes, which it does not have, or headers, which are empty.
+// Embedded mode honours the options [grpc.ForceCodec] and [grpc.OnFinish]. The other options
+// concern connections, credentials and wire sizes, which embedded mode does not have, or headers,
+// which are empty.
 func (c *Conn) Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) error {
 	return c.node.Invoke(ctx, method, args, reply, opts...)
 }
@@ -99,7 +100,7 @@ func (c *Conn) NewStream(_ context.Context, _ *grpc.StreamDesc, method string, _
 
 // Close refuses new calls, ends those under way and, in embedded mode, waits until they have left
 // the node. Later calls fail as on a closed gRPC connection. A second Close waits too. Close always
-// returns nil. The function given to [WithLog] must not call it.
+// returns nil. The function given to [WithLog] must not call Close.
 func (c *Conn) Close() error {
 	c.old.Close()
 	return c.node.Close()

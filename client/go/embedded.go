@@ -108,7 +108,7 @@ func (e *embedded) call(ctx context.Context, method string, request []byte) ([]b
 }
 
 // errorOf returns the error that gRPC's client would return for a call. A call that ctx or Close
-// ended gets the error of ctx or of Close, whichever side noticed the end first.
+// ended gets the error of ctx or of Close, no matter which side noticed the end first.
 func (e *embedded) errorOf(ctx context.Context, a answer) error {
 	switch a.code {
 	case codes.OK:

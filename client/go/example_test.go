@@ -33,7 +33,7 @@ func Example() {
 	fmt.Println(found.VolumeIds[0])
 }
 
-// A driver's flag selects the mode. If it is auto, the environment does.
+// A driver's flag selects the mode. If the flag is auto, the environment selects the mode.
 func ExampleMode_Set() {
 	mode := csiproxy.Auto
 	flags := flag.NewFlagSet("driver", flag.ExitOnError)

@@ -116,7 +116,8 @@ func (l *library) openNode(options []byte, user uintptr) (node uint64, code code
 	return *out, codes.Code(int32(r)), string(l.take(text))
 }
 
-// beginCall announces a call that cancelCall may end. It must be passed to one invokeMethod.
+// beginCall announces a call that cancelCall may end. The call must be passed to exactly one
+// invokeMethod.
 func (l *library) beginCall(node uint64) (call uint64, code codes.Code) {
 	out := new(uint64)
 	r, _, _ := purego.SyscallN(l.begin, uintptr(node), uintptr(unsafe.Pointer(out)))

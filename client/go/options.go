@@ -45,23 +45,25 @@ type nodeOptions struct {
 const simulatedNode = "SIMULATED"
 
 // WithWorkingDirs sets the directories that paths in calls must lead into: absolute, on a drive.
-// The default is C:\var\lib\kubelet. Embedded mode; the service has the flag -working-dir.
+// The default is C:\var\lib\kubelet. Only for embedded mode; the service has the flag -working-dir.
 func WithWorkingDirs(dirs ...string) Option {
 	return func(o *options) { o.node.WorkingDirs = dirs }
 }
 
-// WithAllowedServices sets the Windows services that calls may start and stop. Embedded mode.
+// WithAllowedServices sets the Windows services that calls may start and stop. Only for embedded
+// mode.
 func WithAllowedServices(names ...string) Option {
 	return func(o *options) { o.node.AllowedServices = names }
 }
 
-// WithPlainSMB permits unencrypted SMB mappings. Embedded mode; the service has -require-privacy.
+// WithPlainSMB permits unencrypted SMB mappings. Only for embedded mode; the service has the flag
+// -require-privacy.
 func WithPlainSMB() Option {
 	return func(o *options) { o.node.AllowPlainSMB = true }
 }
 
 // WithBoundSMBCredentials refuses calls for a mapped share with codes.PermissionDenied unless they
-// give the credentials of the mapping. Embedded mode; the service has the flag
+// give the credentials of the mapping. Only for embedded mode; the service has the flag
 // -smb-bind-credentials.
 func WithBoundSMBCredentials() Option {
 	return func(o *options) { o.node.BindSMBCredentials = true }
@@ -70,14 +72,15 @@ func WithBoundSMBCredentials() Option {
 // WithSimulatedNode selects a Windows node in memory, on Windows too. scenario is a textproto of
 // csi_proxy.simulated.Node or the name of a built-in one; "" is a small node with raw disks, a file
 // server and an iSCSI portal. On other systems every embedded node is simulated. Tests change the
-// node, for example remove a disk, by calls of /csi_proxy.simulated.Admin. Embedded mode.
+// node, for example remove a disk, by calls of /csi_proxy.simulated.Admin. Only for embedded mode.
 func WithSimulatedNode(scenario string) Option {
 	return func(o *options) { o.node.Node, o.node.Scenario = simulatedNode, scenario }
 }
 
 // Limits are the limits of each API group of an embedded node. Zero is the default.
 type Limits struct {
-	// The number of calls that run at once (16), and wait (256) before codes.ResourceExhausted.
+	// The maximum numbers of calls that run at the same time (16) and that wait (256). Further calls
+	// get codes.ResourceExhausted.
 	Calls, Queued int
 	// How long a call may take, even if its deadline is later (10 minutes).
 	CallDuration time.Duration
@@ -92,20 +95,20 @@ func WithLimits(limits Limits) Option {
 }
 
 // WithLockDirectory names a directory, created if necessary. Processes that name the same directory
-// exclude each other's calls. Embedded mode, not on Windows.
+// exclude each other's calls. Only for embedded mode, and not on Windows.
 func WithLockDirectory(directory string) Option {
 	return func(o *options) { o.node.LockDirectory = directory }
 }
 
 // WithMetricsBindAddress serves Prometheus metrics of the calls at an address, for example
-// 127.0.0.1:9090, under the names of the service's metrics. Embedded mode.
+// 127.0.0.1:9090, under the names of the service's metrics. Only for embedded mode.
 func WithMetricsBindAddress(address string) Option {
 	return func(o *options) { o.node.MetricsBindAddress = address }
 }
 
 // WithSocketDir sets the directory of the service's sockets. The default is the environment
-// variable CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if that is unset. Not on Windows, where the
-// names of pipes are fixed.
+// variable CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if that is unset. It has no effect on Windows,
+// where the names of pipes are fixed.
 func WithSocketDir(directory string) Option {
 	return func(o *options) { o.socketDir = directory }
 }
@@ -119,7 +122,7 @@ func WithLibrary(path string) Option {
 
 // WithLog sets the function that receives log lines: the choice of Auto and, in embedded mode, an
 // audit line for each call that changes the node. Lines contain no secrets. Many goroutines call
-// the function at once. It must not call the Conn. The default is standard error.
+// the function concurrently. It must not call the Conn. The default is standard error.
 func WithLog(log func(severity Severity, line string)) Option {
 	return func(o *options) { o.log = log }
 }

@@ -29,7 +29,8 @@ func dialPipe(ctx context.Context, path string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// A socket file stays after the service was killed, and then refuses connections.
+// isAbsent reports whether err means that no service listens. The socket file of a killed service
+// stays, and refuses connections.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }

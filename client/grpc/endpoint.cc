@@ -33,14 +33,14 @@ constexpr int kReadsInARow = 4;
 // The reads so far of the completion that this thread runs; negative outside a completion.
 thread_local int reads_here = -1;
 
-// An IoPort thread that works for gRPC has this as the first object on its stack.
+// Prepares an IoPort thread to run gRPC's code. Must be the first object on the thread's stack.
 class InCompletion {
  public:
   InCompletion() { reads_here = 0; }
   ~InCompletion() { reads_here = -1; }
 
  private:
-  // The destructors of both run gRPC's callbacks.
+  // The destructors of these members run gRPC's callbacks.
   grpc_core::ApplicationCallbackExecCtx callbacks_;
   grpc_core::ExecCtx context_;
 };
@@ -110,7 +110,8 @@ class Endpoint final : public grpc_endpoint {
   }
 
   void Read(grpc_slice_buffer* slices, grpc_closure* done) {
-    // Frees the array of slices, because a read of many frames may enlarge it. A reset would not.
+    // Frees the array of slices, because a read of many frames may enlarge it. A reset would keep
+    // it.
     grpc_slice_buffer_destroy(slices);
     grpc_slice_buffer_init(slices);
     read_slices_ = slices;
@@ -148,7 +149,7 @@ class Endpoint final : public grpc_endpoint {
       pieces.push_back(read);
     } else if (!connection_.watcher->Read(read, &pieces)) {
       error = ERROR_INVALID_DATA;
-      // Otherwise an unread write would keep gRPC from closing the connection.
+      // Without Disconnect(), an unread write would keep gRPC from closing the connection.
       connection_.stream->Disconnect();
       Shutdown();
     }
@@ -286,7 +287,7 @@ void Serve(grpc::Server* server, Connection connection) {
   const InCompletion here;
   grpc_core::Server* const core = grpc_core::Server::FromC(server->c_server());
   const grpc_core::ChannelArgs arguments = core->channel_args();
-  // grpc_chttp2_transport_start_reading() empties it and frees it by gpr_free().
+  // grpc_chttp2_transport_start_reading() empties `received` and frees it by gpr_free().
   auto* const received = static_cast<grpc_slice_buffer*>(gpr_malloc(sizeof(grpc_slice_buffer)));
   grpc_slice_buffer_init(received);
   grpc_slice_buffer_add(received, grpc_slice_from_cpp_string(std::move(connection.received)));

@@ -1,5 +1,5 @@
 // gRPC over a connected named pipe or socket. gRPC 1.51 lacks a public API for a stream on Windows,
-// so the source file implements its core's grpc_endpoint.
+// so endpoint.cc implements grpc_endpoint of gRPC's core.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -27,7 +27,8 @@ struct ChannelEvents {
 // A channel over one connection. Calls fail with UNAVAILABLE after the connection has ended.
 struct Channel {
   std::shared_ptr<grpc::Channel> channel;
-  // Ends the connection, even if a write is stuck in it. Must be called before destruction.
+  // Ends the connection, even if a write is stuck in it. Must be called before the Channel is
+  // destroyed.
   std::function<void()> close;
 };
 // Makes a channel. Passes the bytes from the server to `watcher`, by Read(), unless it is null.

@@ -30,7 +30,7 @@ inline BoundSocket BindLoopback() {
   return bound;
 }
 
-// Send and receive by blocking calls.
+// Sends by a blocking call. Returns true if the system takes all bytes.
 inline bool SendAll(const Socket& socket, const std::string& bytes) {
   return send(socket.get(), bytes.data(), static_cast<int>(bytes.size()), 0) ==
          static_cast<int>(bytes.size());

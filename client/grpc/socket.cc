@@ -16,7 +16,8 @@ namespace {
 // The pause after a connection could not be accepted.
 constexpr DWORD kTryAgainMs = 100;
 
-// Never undone, because connections live until gRPC releases them, even after main() has returned.
+// Starts Winsock. Never stops it, because connections live until gRPC releases them, even after
+// main() has returned.
 absl::Status StartWinsock() {
   static const int error = [] {
     WSADATA data;
@@ -47,7 +48,8 @@ absl::Status SetBlocking(SOCKET socket, bool blocking) {
   return absl::OkStatus();
 }
 
-// Waits until a connection is made or has failed. Returns the error.
+// Waits until a connection is made or has failed, at most until `deadline`. Returns the error, or
+// 0.
 DWORD AwaitConnected(SOCKET socket, SteadyTime deadline) {
   while (true) {
     fd_set made, failed;
@@ -220,7 +222,7 @@ absl::StatusOr<Socket> SocketListener::Accept() {
   if (stopping) return Socket();
   if (!came) return SocketError("AcceptEx");
   SOCKET listening = socket_.get();
-  // Otherwise shutdown() treats the socket as not connected.
+  // Without this option, shutdown() treats the socket as not connected.
   if (setsockopt(socket->get(), SOL_SOCKET, SO_UPDATE_ACCEPT_CONTEXT,
                  reinterpret_cast<const char*>(&listening), sizeof(listening)) != 0) {
     return SocketError("SO_UPDATE_ACCEPT_CONTEXT");

@@ -1,6 +1,6 @@
 // Winsock's stream sockets. They include Unix sockets since Windows 1803 and Server 2019
 // (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Only UnixAddress() is for
-// that family: tests use TCP, because Wine 8 lacks Unix sockets. Independent of gRPC.
+// Unix sockets: tests use TCP, because Wine 8 lacks Unix sockets. Independent of gRPC.
 #pragma once
 
 #include <winsock2.h>
@@ -67,7 +67,7 @@ absl::StatusOr<Socket> Connect(const SocketAddress& address, SteadyTime deadline
 // otherwise with another error. The destructor may lose bytes that the other end has not read.
 class SocketStream final : public Stream {
  public:
-  // INTERNAL if the IoPort cannot receive the socket's completions.
+  // Takes over a connected socket. Fails if the IoPort cannot receive the socket's completions.
   static absl::StatusOr<std::unique_ptr<SocketStream>> Create(Socket socket);
 
   const char* kind() const override { return "socket"; }
@@ -78,7 +78,7 @@ class SocketStream final : public Stream {
     shutdown(socket_.get(), SD_BOTH);
     Cancel();
   }
-  // The other end reads all bytes that were sent, then the end.
+  // Ends the connection. The other end reads all bytes that were sent, then the end.
   void HangUp() override {
     Cancel();
     shutdown(socket_.get(), SD_SEND);

@@ -134,7 +134,7 @@ TEST_F(SocketTest, WrittenBytesArriveBeforeTheEnd) {
   EXPECT_EQ(result.error, DWORD{ERROR_HANDLE_EOF});
 }
 
-TEST_F(SocketTest, APendingReadEndsWithItsConnection) {
+TEST_F(SocketTest, APendingReadEndsOnCancelHangUpAndDisconnect) {
   for (void (Stream::*const end)() : {&Stream::Cancel, &Stream::HangUp, &Stream::Disconnect}) {
     std::string bytes(16, '\0');
     Operation read;

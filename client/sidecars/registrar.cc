@@ -36,7 +36,7 @@ std::string RegistrationSocket(std::string directory, const std::string& driver_
 // Measures the time without a call of the kubelet since the socket's creation.
 class Patience {
  public:
-  // Zero: no limit.
+  // `first` limits the first wait. If it is zero, no wait has a limit.
   explicit Patience(absl::Duration first)
       : first_(first), back_off_(first, std::max(first, kLongestPatience)), time_(first) {
     Begin();

@@ -1,4 +1,4 @@
-// Tests the registrar with a kubelet that misses its socket.
+// Tests the registrar with a kubelet that does not notice the socket.
 #include "client/sidecars/registrar.h"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,7 @@ class RegistrarTest : public ::testing::Test {
   TemporaryDirectory directory_;
   const std::string socket_ = absl::StrCat(directory_.path(), "/", kName, "-reg.sock");
   Metrics metrics_{kName};
-  std::mutex mutex_;  // Guards lines_.
+  std::mutex mutex_;  // Guards log_.
   std::string log_;
   std::unique_ptr<Registrar> registrar_;
 };
@@ -198,7 +198,7 @@ TEST(SocketChannelTest, ADriverThatSendsEndlessHeadersIsDisconnected) {
     EXPECT_FALSE(Probe(**channel, deadline).ok());
   }
   driver.join();
-  // Includes bytes in the buffers of both sides, so it may exceed the received bytes.
+  // `taken` includes bytes in the buffers of both sides, so it may exceed the received bytes.
   EXPECT_GT(taken, SocketChannel::kMostReceived / 2);
   EXPECT_LT(taken, size_t{4 << 20});
 }

@@ -34,7 +34,7 @@ TEST(SocketPathTest, OnlyPathsAndUnixAddressesAreAccepted) {
   }
 }
 
-TEST(SocketPathTest, TheErrorOfAMissingSocketListsTheSocketsBesideIt) {
+TEST(SocketPathTest, TheErrorOfAMissingSocketListsSocketsInOtherFolders) {
   const auto plugins = std::filesystem::path(testing::TempDir()) / "socket_path_test";
   std::filesystem::remove_all(plugins);
   for (const char* folder : {"disk.csi", "disk.csi-win", "disk.csi-win/deeper"}) {

@@ -60,7 +60,8 @@ absl::StatusOr<UniqueFd> NewSocket(const std::string& path) {
   return socket;
 }
 
-// Uses one polling thread, because the threads of gRPC's callback API wake up too often.
+// Returns a server with one polling thread, because the threads of gRPC's callback API wake up too
+// often.
 std::unique_ptr<grpc::Server> NewServer(grpc::Service* service) {
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
@@ -72,7 +73,7 @@ std::unique_ptr<grpc::Server> NewServer(grpc::Service* service) {
 
 class Server final : public SocketServer {
  public:
-  // `server` serves the first connections; Accept() makes later ones.
+  // `server` serves the first connections. Accept() makes the later servers.
   Server(OwnFile file, UniqueFd socket, grpc::Service* service,
          std::unique_ptr<grpc::Server> server)
       : file_(std::move(file)),
@@ -174,7 +175,7 @@ class Channel final : public SocketChannel {
   Channel(UniqueFd outer, UniqueFd inner, std::shared_ptr<grpc::Channel> grpc)
       : ends_{std::move(outer), std::move(inner)}, channel_(std::move(grpc)) {}
 
-  // Also wakes the relay from its poll.
+  // Shuts down both ends, which also wakes the relay from its poll.
   void EndBoth() const {
     for (const UniqueFd& end : ends_) shutdown(end.get(), SHUT_RDWR);
   }

@@ -113,7 +113,7 @@ class SocketTransportTest : public testing::Test {
   std::unique_ptr<SocketServer> server_;
 };
 
-TEST_F(SocketTransportTest, CallsUpToTheSizeLimitAreAnswered) {
+TEST_F(SocketTransportTest, AnswersBeyondTheSizeLimitFail) {
   const auto channel = Connect();
   std::string text;
   for (const size_t size : {4, 100, 100'000}) {
@@ -252,7 +252,8 @@ TEST_F(SocketTransportTest, AStopIsPromptWhileClientsConnectAndDisconnect) {
 
 // --- Servers that do not serve ---
 
-// Runs a function on each connection. Keeps the connections open until its destructor.
+// Writes a text to each connection, and then closes the connection or keeps it open until the
+// server's destruction.
 class RawServer {
  public:
   explicit RawServer(std::string says, bool closes = false) {
@@ -418,7 +419,7 @@ TEST_F(SocketFileTest, RemoveDeletesTheSocketWhileAnotherProgramHasItOpen) {
   EXPECT_TRUE(file->Remove().ok());
 }
 
-TEST_F(SocketFileTest, OtherAccountsCannotOpenTheSocket) {
+TEST_F(SocketFileTest, TheAccessListOfTheSocketNamesNoBroadGroup) {
   Make(path_);
   ASSERT_TRUE(ProtectSocket(path_).ok());
   const win32::UniqueHandle file(CreateFileW(win32::Utf16(path_).c_str(), READ_CONTROL, 0, nullptr,

@@ -247,7 +247,7 @@ TEST(SimulatedNodeTest, HelpersResolvePathsAsTheNodeDoes) {
   EXPECT_FALSE(node.state().At("/var/second").has_value());
 }
 
-TEST(SimulatedNodeTest, SharesCanBeMappedAndBroken) {
+TEST(SimulatedNodeTest, MappingsCanBeMadeAndBroken) {
   const SimulatedNode node = NewNode();
   const smb::v1::Client shares(Connect(node.client_options()).value());
   smb::v1::NewSmbGlobalMappingRequest request;
@@ -269,7 +269,7 @@ TEST(SimulatedNodeTest, SharesCanBeMappedAndBroken) {
   EXPECT_EQ(node.state().FindMapping(R"(\\new.example\files)"), nullptr);
 }
 
-TEST(SimulatedNodeTest, ATargetsDisksExistWhileItIsConnected) {
+TEST(SimulatedNodeTest, ATargetsDisksExistAfterTheTargetIsConnected) {
   const SimulatedNode node = NewNode();
   const CallContext context;
   const iscsi::TargetPortal portal = {.target_address = "10.0.0.5"};
@@ -319,7 +319,7 @@ TEST(SimulatedNodeTest, ANodeOfACloudAttachesDisksLikeThatCloud) {
               HasSubstr("scenario: no scenario is called azure-scs"));
 }
 
-TEST(SimulatedNodeTest, EveryAdminMethodCanBeCalledByName) {
+TEST(SimulatedNodeTest, AdministerCallsAnAdminMethodByName) {
   const SimulatedNode node = NewNode();
   ASSERT_TRUE(node.DetachDisk(1).ok());
   EXPECT_EQ(node.state().FindDisk(1), nullptr);

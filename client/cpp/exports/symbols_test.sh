@@ -3,7 +3,7 @@
 #
 #   client/cpp/exports/symbols_test.sh c LIBRARY              a C library exports the functions of its header, and
 #                                                             needs only known libraries
-#   client/cpp/exports/symbols_test.sh cpp DIRECTORY          libcsi_proxy_*.so export what their headers are for
+#   client/cpp/exports/symbols_test.sh cpp DIRECTORY          libcsi_proxy_*.so export the classes of their headers
 #   client/cpp/exports/symbols_test.sh no_grpc CONTROL FILE...
 #                                                             the files neither contain nor load gRPC; CONTROL does
 #   client/cpp/exports/symbols_test.sh static PROGRAM         the program loads no library of which it contains a

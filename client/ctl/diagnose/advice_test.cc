@@ -28,7 +28,7 @@ namespace {
 using machine::simulator::AllDisks;
 using machine::simulator::Tree;
 
-// Returns the node's things with their state, by name, such as `disk 1 read-only` and `C:\a`.
+// Returns the state of the node's objects by name, such as `disk 1 read-only` and `C:\a`.
 using Facts = std::map<std::string, std::string>;
 Facts FactsOf(NodeState state) {
   Facts facts;
@@ -39,7 +39,7 @@ Facts FactsOf(NodeState state) {
     rest.clear_read_only();
     for (proto::Partition& partition : *rest.mutable_partition()) {
       partition.clear_mounted_read_only();
-      // A volume arrives again when the flag of its disk is cleared.
+      // Not compared, because a volume arrives again when the flag of its disk is cleared.
       partition.clear_arriving();
       partition.clear_uncached();
       partition.clear_awaits_online();
@@ -107,7 +107,7 @@ bool LeadsToMount(const Facts& facts, absl::string_view target, int left = 8) {
          });
 }
 
-// Returns why `name`, which was `was` before a repair, should have stayed; empty if it might go.
+// Returns why a repair should not have removed `name`, whose state was `was`; empty if it may.
 std::string MustStay(NodeState& state, const Facts& facts, absl::string_view name,
                      absl::string_view was) {
   const bool is_published =
@@ -309,7 +309,7 @@ TEST_F(AdviceTest, TheTroubleshootingPageQuotesTheFindings) {
   EXPECT_EQ(rows, 3);
 }
 
-// Starting a disabled service fails.
+// The hint must enable the service first, because starting a disabled service fails.
 TEST_F(AdviceTest, FollowingAnErrorsHintStartsTheInitiator) {
   auto opened = client::OpenSimulatedNode({.log = [](Severity, const LogText&) {}}, "");
   ASSERT_TRUE(opened.ok()) << opened.status();

@@ -55,11 +55,11 @@ inline const std::map<std::string, std::string> kActors = {
     {"old-client", "update the driver"},
 };
 
-// Lets nothing of the node wait.
+// Returns the node as textproto, without its delays.
 inline std::string Quick(proto::Node node) {
   node.set_volume_arrival_ms(0);
   node.mutable_behaviour()->set_volume_cache_ms(0);
-  // A volume that is attached again would stay away.
+  // With automount disabled, the volume of a disk that is attached again would not return.
   node.mutable_behaviour()->clear_automount_disabled();
   if (node.has_attach()) node.mutable_attach()->set_arrival_ms(0);
   for (proto::Service& service : *node.mutable_service()) service.clear_start_latency_ms();
@@ -93,7 +93,7 @@ inline void StopService(Machine* machine, const std::string& name,
 
 class Ills {
  public:
-  // Neither is owned. Both must outlive the object.
+  // `machine` and `rpcs` are not owned and must outlive the object.
   Ills(uint64_t seed, Machine* machine, Rpcs* rpcs)
       : random_(seed), machine_(*machine), rpcs_(*rpcs) {}
 
@@ -126,7 +126,8 @@ class Ills {
     }
   }
 
-  // Returns metrics of a service that clients of iSCSI flood, and of one without clients.
+  // Returns the metrics of a service: with a flooding client of iSCSI and other faults if the node
+  // is flooded, otherwise without clients.
   std::string metrics() const {
     if (!is_flooded_) return "csi_proxy_start_time_seconds 1\n";
     return R"(csi_proxy_client_limited_total{client_image="a.exe",limit="calls"} 10228
@@ -180,7 +181,8 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
     });
   }
 
-  // Makes a pod's link to a staged volume, in one of the spellings that Windows takes for one.
+  // Makes a pod's link to a staged volume, in one of several spellings that Windows treats as
+  // equal.
   void Use(const std::string& name, const std::string& folder = R"(\data)") {
     std::string target = Staged(name);
     if (random_.OneIn(3)) target = absl::AsciiStrToUpper(target);
@@ -250,7 +252,7 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
       disk.read_only = random_.OneIn(2);
       if (!disk.online) disk.facts.offline_reason = static_cast<uint16_t>(random_.Below(8));
       if (random_.OneIn(2)) disk.foreign = {{0x438, "\x53\xEF"}};
-      // Not the number of a disk that was detached and comes back.
+      // The number must differ from that of a detached disk, which is attached again later.
       machine_.AttachDisk(disk, static_cast<uint32_t>(90 + left)).status().IgnoreError();
     }
   }

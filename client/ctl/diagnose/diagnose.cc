@@ -22,8 +22,8 @@ namespace csi_proxy::ctl {
 namespace diagnose {
 namespace {
 
-// Sorts findings by kind. Returns an error if the service answered no call, or nothing that can be
-// parsed.
+// Sorts findings by kind. Returns an error if the service answered no call, or if `rpcs` was asked
+// for a field that the API does not have.
 absl::Status CheckAndSort(const Rpcs& rpcs, Findings& findings) {
   const auto rank = [](const FindingWithRepair& one) {
     return std::find(std::begin(kKinds), std::end(kKinds), one.finding.kind());
@@ -80,7 +80,7 @@ std::string What(const Finding& finding) {
                                      SizeText(static_cast<uint64_t>(finding.size_bytes()))}});
 }
 
-// By Result.
+// Indexed by Result.
 constexpr const char* kResultTexts[] = {"to be done",
                                         "done",
                                         "failed",
@@ -89,7 +89,7 @@ constexpr const char* kResultTexts[] = {"to be done",
                                         "works again, nothing was done",
                                         "changed since, nothing was done"};
 
-// Repairs one finding, unless the mount works again or another disk has its number by now.
+// Looks again for a finding, repairs it if it is unchanged, and records the result in `act`.
 void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   const auto end = [act](Result result, const std::string& detail = "") {
     act->set_result(result);

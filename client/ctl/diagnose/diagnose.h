@@ -21,17 +21,17 @@ absl::StatusOr<Diagnosis> Diagnose(
     Rpcs& rpcs, const top::FetchMetrics& fetch,
     const std::function<void(const Diagnosis& part)>& show = [](const Diagnosis&) {});
 
-// Returns kOk if everything was looked at and nothing is wrong, kCallFailed if not everything was
-// looked at, otherwise kFindings.
+// Returns kFindings if there are findings. Otherwise returns kOk, or kCallFailed if not everything
+// was looked at.
 int ExitCodeOf(const Diagnosis& diagnosis);
 
-// A mapping counts as leaked if two looks this far apart find no link to it, because a call that
-// maps a share makes the link a moment later.
+// A mapping counts as leaked if two looks, at least this far apart, find no link to it, because a
+// call that maps a share makes the link a moment later.
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
-// Looks for faults of `kinds` and passes the plan to `show`. With consent, looks for each fault
-// again and repairs it if it remains. Calls `wait` to pause. Returns an error if the service
-// answers no call. REQUIRES: `kinds` are in kKinds.
+// Looks for faults of `kinds` and, if one can be repaired, passes the plan to `show`. With consent,
+// looks again for each fault that can be repaired, and repairs it if it is unchanged. Calls `wait`
+// to pause. Returns an error if the service answers no call. REQUIRES: `kinds` are in kKinds.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,
@@ -41,7 +41,8 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
 // was looked at, otherwise kFindings.
 int ExitCodeOf(const Repairs& repairs);
 
-// Return reports as tables. ToText() of a diagnosis follows the PartText() of all its parts.
+// Return reports as tables. The ToText() of a diagnosis is printed after the PartText() of its
+// parts.
 std::string PartText(const Diagnosis& part);
 std::string ToText(const Diagnosis& diagnosis);
 std::string ToText(const Repairs& repairs);

@@ -64,7 +64,7 @@ TEST_F(DiagnoseTest, EachFindingNamesItsRepairCallOrStatesThatThereIsNone) {
   EXPECT_THAT(kKinds, testing::UnorderedElementsAreArray(kinds));
 }
 
-TEST_F(DiagnoseTest, EachKindOfFindingIsReportedInTheOrderOfRepair) {
+TEST_F(DiagnoseTest, FindingsAreReportedInTheOrderOfRepair) {
   MakeIll(&pipes_);
   const Diagnosis diagnosis = Look();
   EXPECT_THAT(
@@ -185,7 +185,7 @@ TEST_F(DiagnoseTest, AnIncompleteCheckWithoutFindingsIsAFailure) {
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
 }
 
-TEST_F(DiagnoseTest, AHungDiskIsQueriedForItsSpaceOnce) {
+TEST_F(DiagnoseTest, SpaceIsNotQueriedAgainAfterATimeout) {
   pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
     {"path": "C:\\k\\a", "target": "v1"}, {"path": "C:\\k\\b", "target": "v2"}]})";
   pipes_.answers["storage.GetPathStats"].status = absl::DeadlineExceededError("slow");
@@ -225,7 +225,7 @@ TEST_F(DiagnoseTest, AnIncompleteListOfLinksReportsNoLeakedMapping) {
   EXPECT_FALSE(diagnosis.complete());
 }
 
-// RemoveSmbGlobalMapping would take the folder's path for that of the share.
+// RemoveSmbGlobalMapping would treat the folder's path as the path of the share.
 TEST_F(DiagnoseTest, TheMappingOfASubfolderHasNoAutomaticRepair) {
   pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
       {"remote_path": "\\\\h\\s\\pvc-1", "status": "OK"},
@@ -234,8 +234,7 @@ TEST_F(DiagnoseTest, TheMappingOfASubfolderHasNoAutomaticRepair) {
                                            R"(leaked-mappings \\h\s\pvc-1)"));
 }
 
-// While WMI hangs, each call takes its whole time.
-// Mapping by hand, or removing the link, would not mend these.
+// After a failure to map the share, neither mapping it by hand nor removing the link would help.
 TEST_F(DiagnoseTest, AdviceForALinkFitsTheLastFailureOfItsShare) {
   constexpr char kStage[] = R"(C:\\k\\plugins\\v\\globalmount)";
   const std::string link = absl::Substitute(

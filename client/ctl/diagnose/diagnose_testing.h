@@ -1,4 +1,4 @@
-// For tests: a service whose answers show one fault of each kind.
+// For tests: a service whose answers show faults of many kinds.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace csi_proxy::ctl::diagnose {
 
-// A node with one fault of each kind.
+// The answers of a node with many kinds of faults.
 inline constexpr char kOneOfEachDisk[] = R"({"disks": [
   {"number": 0, "is_boot": true, "is_system": true, "is_online": true, "is_read_only": true},
   {"number": 1, "is_online": true, "size_bytes": "1024", "bus_type": "SAS", "serial_number": "s1"},

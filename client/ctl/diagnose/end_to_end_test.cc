@@ -172,7 +172,7 @@ TEST_F(DiagnoseTest, FollowingTheAdviceEndsEachFinding) {
       {"stopped-initiator", "MSiSCSI",
        [&] {
          Do("system stop-service --name=MSiSCSI");
-         ExpectWell();  // No fault while nobody asks for iSCSI.
+         ExpectWell();  // No fault while no client uses iSCSI.
          Ctl("storage stage-target --target-path='" + Path("t") +
              "' --iqn=iqn.2026-01.example.storage:open --portals=10.0.0.5 --lun-id=0");
        },
@@ -265,7 +265,7 @@ TEST_F(DiagnoseTest, FollowingTheAdviceEndsEachFinding) {
          Restart([](auto&) {});
        }},
   };
-  // Other tests cover leaked mappings (the next one), and the rest of these (diagnose_test.cc).
+  // Other tests cover these kinds: the next one, diagnose_test.cc and metrics_test.cc.
   std::set<std::string> kinds = {"leaked-mappings", "long-calls",    "limited-clients",
                                  "low-limits",      "links-outside", "stopped-storage-service"};
   for (const Case& c : cases) {

@@ -21,17 +21,17 @@ inline constexpr const char* kKinds[] = {
     "links-outside",     "stopped-initiator",   "old-clients",   "stopped-storage-service"};
 
 struct FindingFacts {
-  // Unique; in reports.
+  // The row's id in reports.
   const char* name;
-  // Empty for advice that replaces that of another row.
+  // Empty if the row's advice only replaces the advice of other rows.
   const char* kind;
-  // In both texts `$0`, `$1` ... stand for what the look has found.
+  // In `why` and `advice`, `$0`, `$1` ... stand for what the look has found.
   const char* why;
   // The action of the repair, or `none: ` and advice for a person.
   const char* advice;
-  // The method of the group storage that repairs it; null if there is none.
+  // The method of the group storage that repairs the fault; null if there is none.
   const char* repair = nullptr;
-  // True for what is no fault and does not change the exit code.
+  // True if the finding is a note: no fault, and without effect on the exit code.
   bool is_note = false;
 };
 

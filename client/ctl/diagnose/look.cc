@@ -133,8 +133,8 @@ void LookAtHealth(Rpcs& rpcs, Findings* findings) {
   }
 }
 
-// Adds findings about mounted volumes of which less than a thousandth is left. A call that runs out
-// of time is the last one, because other disks may hang too.
+// Adds findings about mounted volumes that have less than a thousandth of their space left. A call
+// that runs out of time is the last one, because other disks may hang too.
 void LookAtSpace(Rpcs& rpcs, Findings* findings) {
   std::vector<std::string> unknown;
   absl::StatusOr<Answer> stats = Answer();
@@ -162,7 +162,8 @@ void LookAtInitiator(Rpcs& rpcs, Findings* findings) {
   if (!service.ok() || service->Text("status") == "RUNNING") return;
   std::string why;
   if (service->Text("start_type") == "AUTOMATIC") why = "it is to start automatically";
-  // Windows may show no portal while the service is stopped.
+  // Windows may list no portal while the service is stopped, so the start type and the metrics
+  // count too.
   const absl::StatusOr<Answer> portals = rpcs.Call("iscsi.ListTargetPortals");
   if (portals.ok() && portals->Size("target_portals") > 0) why = "portals are registered";
   if (findings->asks_for_iscsi) why = "clients have asked for iSCSI";
@@ -182,7 +183,7 @@ void LookAtStorageService(Rpcs& rpcs, Findings* findings) {
   findings->Add({"stopped-storage-service", "smphost", service->Text("display_name")});
 }
 
-// Adds findings of the service's metrics.
+// Adds findings from the service's metrics.
 void LookAtMetrics(const Catalog& catalog, const top::FetchMetrics& fetch, Findings* findings) {
   absl::StatusOr<std::string> text = absl::UnavailableError(
       "give --metrics=HOST:PORT, the address at which the service serves its metrics");
@@ -214,7 +215,7 @@ void LookAtMetrics(const Catalog& catalog, const top::FetchMetrics& fetch, Findi
                    "its object is in the service's log",
                    {absl::StrCat(std::llround(seconds))}});
   }
-  std::set<std::pair<int64_t, std::string>> by_refused;  // The most first.
+  std::set<std::pair<int64_t, std::string>> by_refused;  // The most refused first.
   for (const auto& [name, rpc] : numbers->rpcs) {
     if (rpc.refused > 0) by_refused.emplace(-std::llround(rpc.refused), name);
   }

@@ -23,7 +23,7 @@ struct FindingWithRepair {
   FindingWithRepair(FindingId id, std::string where, std::string what,
                     const std::vector<std::string>& arguments = {}, Fields fields = {});
 
-  // Takes the advice of another row and its repair, if any, in place of the finding's own.
+  // Replaces the finding's advice, and its repair, by those of the row `id`.
   void Advise(FindingId id, const std::vector<std::string>& arguments = {});
 
   Finding finding;
@@ -35,7 +35,7 @@ struct Findings {
   std::vector<FindingWithRepair> found;
   // The notes, the objects that could not be looked at, and the facts of the service's metrics.
   Diagnosis rest;
-  // True if the metrics say so.
+  // True if, by the service's metrics, clients have used iSCSI.
   bool asks_for_iscsi = false;
   bool lists_disks = false;
   // The mounted volumes, each with one of its paths.
@@ -44,7 +44,7 @@ struct Findings {
   absl::Status error = absl::OkStatus();
   // True if the service has answered.
   bool answered = false;
-  // True if the service has reported that it did not look at everything.
+  // True after CutShort(): a part of the node could not be looked at.
   bool cut_short = false;
 
   bool complete() const { return error.ok() && !cut_short; }
@@ -70,17 +70,20 @@ struct Findings {
   }
 };
 
-// Adds findings about mounts; only about that at `only` if it is not empty.
+// Adds findings about mounts and links. If `only` is not empty, considers only the mount or link at
+// that path.
 void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings);
 // Adds findings about global SMB mappings.
 void LookAtMappings(Rpcs& rpcs, Findings* findings);
 
-// Looks at everything, at the metrics if `fetch` is not null, and calls `ended` with the findings
-// so far when each look has ended. The first looks need no WMI: metrics, mounted folders and links.
+// Looks at the whole node, and at the metrics if `fetch` is not null, and calls `ended` with the
+// findings so far when each look has ended. The first looks need no WMI: metrics, mounted folders
+// and links.
 using LookEnded = std::function<void(const Findings& so_far)>;
 Findings LookAtNode(Rpcs& rpcs, const top::FetchMetrics* fetch, const LookEnded& ended);
 
-// Looks again for a finding, at as few objects as possible.
+// Looks again for a finding that can be repaired: at its path if it is about a mount or link,
+// otherwise at all mappings or all disks.
 Findings LookAgain(Rpcs& rpcs, const Finding& finding);
 
 }  // namespace csi_proxy::ctl::diagnose

@@ -32,7 +32,7 @@ bool IsPods(const std::string& link) {
   return !path.ok() || IsPodsDirectory(path->Parent().components());
 }
 
-// Returns true if `where` is below `folder`, and not below `other` before that.
+// Returns true if `where` contains `folder`, and contains no `other` before it.
 bool IsBelow(const std::string& where, const char* folder, const char* other) {
   const std::string path = absl::AsciiStrToLower(where);
   return path.find(folder) < path.find(other);
@@ -83,7 +83,7 @@ FindingWithRepair BrokenShareLink(const BrokenLink& link, const absl::StatusOr<A
 }
 
 // Adds a finding if a link to `target` cannot be followed although the mapping of its share shows
-// as OK. Asks no server in `mute`, and adds one that does not answer.
+// as OK. Does not follow links to servers in `mute`. Adds a server to `mute` if it does not answer.
 void LookAtShareLink(Rpcs& rpcs, const BrokenLink& link, const UncPath& target,
                      std::set<std::string>* mute, Findings* findings) {
   if (mute->contains(target.host())) return;
@@ -112,7 +112,7 @@ LinkEnds FollowLinks(const std::vector<Answer>& mounts) {
   LinkEnds ends;
   for (const Answer& link : mounts) {
     const Answer* at = &link;
-    // Links may lead in a circle.
+    // The number of steps is limited, because links may lead in a circle.
     for (int left = 16; left > 0 && at->Text("kind") != "MOUNTED_VOLUME"; --left) {
       absl::StatusOr<WindowsPath> target = WindowsPath::Parse("target", at->Text("target"));
       if (!target.ok()) break;
@@ -179,8 +179,8 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
     } else if (is_volume) {
       findings->volumes.emplace(target, where);
     }
-    // A pod may have made the link: its target may exist in the container, or be a share of the
-    // pod's choice, and the pod can put another entry in its place.
+    // Such a link is not repaired. A pod may have made it, its target may exist in the container or
+    // be a share of the pod's choice, and the pod can put another entry in its place.
     if (findings->found.size() > known && IsPods(where)) {
       findings->found.back().Advise("pods-link");
     }

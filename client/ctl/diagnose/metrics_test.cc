@@ -1,4 +1,4 @@
-// What `diagnose` finds in the metrics of the service.
+// Tests what `diagnose` finds in the metrics of the service.
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-// Counts of a service that a client floods although it may do little.
+// The metrics of a service that has low limits and is flooded by a client.
 constexpr char kFlood[] =
     R"(csi_proxy_client_limited_total{client_image="a.exe",limit="calls"} 10228
 grpc_server_handled_total{grpc_service="v1.Disk",grpc_method="Rescan",grpc_code="ResourceExhausted"} 10000

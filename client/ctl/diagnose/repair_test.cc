@@ -93,7 +93,7 @@ TEST_F(RepairTest, RepairBringsNoDiskOnlineAndKeepsSecondPathsReadOnly) {
 }
 
 // Another directory may be at the path when the call comes, and a pod's links may be its data.
-TEST_F(RepairTest, RepairRemovesOnlyTheExpectedTargetAndKeepsPodsLinks) {
+TEST_F(RepairTest, RepairNamesTheTargetOfEachLinkAndKeepsLinksInsideVolumes) {
   constexpr char kMount[] = R"({"path": "C:\\k\\$0", "kind": "SYMLINK", $1})";
   constexpr char kLost[] = R"("target": "C:\\k\\gone", "state": "DANGLING")";
   constexpr char kUnmapped[] = R"("target": "\\\\n\\s\\", "state": "DISCONNECTED")";

@@ -20,7 +20,7 @@ constexpr absl::string_view kIdentifyNothing[] = {
     "public",        "containeruser", "default user",   "containeradministrator",
     "all users"};
 constexpr size_t kOrdinaryWord = 8;
-// Shorter values may occur in longer ones by chance.
+// A shorter value is masked only as a whole word, because it may occur in other words by chance.
 constexpr size_t kShort = 8;
 
 // Returns true for letters, digits and the bytes of UTF-8 characters beyond ASCII.
@@ -68,7 +68,7 @@ bool IsAlone(absl::string_view text, size_t at, size_t end) {
   return begins && is(after, "\n\r\t\"',;|");
 }
 
-// --- Values by their form: the length of one at `at`, which follows no word, or 0 ---
+// --- Return the length of the value at `at`, or 0. REQUIRES: no word ends before `at` ---
 
 size_t Iqn(absl::string_view text, size_t at) {
   if (StartsAt(text, at, "iqn.") && HasForm(text, at + 4, "dddd-dd.")) {

@@ -27,7 +27,8 @@ std::vector<Doubt> ReadDoubts(absl::string_view markdown);
 // expected"; a part with an ERROR leaves it open.
 void Judge(const std::vector<Doubt>& doubts, NodeReport* report);
 
-// Removes the secrets from the report and, if `redact` is true, masks them in all texts.
+// Removes the list of secrets from the report and control characters from its texts. If `redact` is
+// true, also masks the secrets, and whatever Redactor::Apply() masks by its form.
 void Protect(bool redact, NodeReport* report);
 // Returns a log with the secrets of `report` masked if `redact` is true.
 std::string ProtectText(bool redact, const NodeReport& report, absl::string_view text);
@@ -35,7 +36,8 @@ std::string ProtectText(bool redact, const NodeReport& report, absl::string_view
 // Returns the text for an issue: the tables of doubts and parts, at most 60,000 bytes.
 std::string ToMarkdown(const NodeReport& report);
 
-// Replaces each value by one mask wherever it occurs, in either case of ASCII. Not thread-safe.
+// Replaces each value by one mask wherever it occurs, ignoring the case of ASCII letters. Not
+// thread-safe.
 class Redactor {
  public:
   // Masks the value as `<kind-N>` from now on. A name (`host`, `user`) is masked where it is a
@@ -43,8 +45,8 @@ class Redactor {
   // `\`, or alone in a field. Ignores values that identify nothing (`None`, zeros, Administrator).
   void AddSecret(absl::string_view kind, absl::string_view value);
 
-  // Masks known values, IQNs, account SIDs, volume ids, and IP and Ethernet addresses but
-  // 127.0.0.1.
+  // Masks known values, iSCSI names, account SIDs, volume ids, and IP and Ethernet addresses except
+  // loopback and unspecified IP addresses.
   std::string Apply(absl::string_view text);
 
  private:

@@ -32,7 +32,7 @@ TEST(RedactorTest, KnownValuesAreMasked) {
   EXPECT_EQ(masks.Apply("naa600224807FB01D5"), "naa<id-1>5");
 }
 
-TEST(RedactorTest, CommonAccountNamesAreNotMasked) {
+TEST(RedactorTest, ValuesThatIdentifyNothingAreNotMasked) {
   Redactor masks;
   for (const char* value : {"Administrator", "Guest", "DefaultAccount", "WDAGUtilityAccount",
                             "ContainerUser", "None", "0000000000", "SYSTEM", "ab"}) {
@@ -55,7 +55,7 @@ TEST(RedactorTest, AnOrdinaryWordIsMaskedOnlyInPlaceOfAName) {
   EXPECT_EQ(masks.Apply("test"), "<user-1>");
 }
 
-TEST(RedactorTest, SidsAndVolumeGuidsAreMaskedByTheirForm) {
+TEST(RedactorTest, SidsVolumeIdsIqnsAndAddressesAreMaskedByTheirForm) {
   Redactor masks;
   EXPECT_EQ(masks.Apply("S-1-5-21-1-2-3-500 S-1-5-18 S-1-5-32-544 s-1-5-21-1-2-3-500."),
             "<sid-1> S-1-5-18 S-1-5-32-544 <sid-1>.");
@@ -109,7 +109,7 @@ NodeReport SomeReport() {
   return report;
 }
 
-TEST(ReportTest, OnlyAFindingContradictsTheExpectedAnswerOfADoubt) {
+TEST(ReportTest, OnlyAFailedPartOrAFallbackContradictsADoubt) {
   NodeReport report = SomeReport();
   const std::vector<Doubt> doubts = ReadDoubts(kList);
   ASSERT_THAT(doubts, SizeIs(6));
@@ -127,7 +127,7 @@ TEST(ReportTest, OnlyAFindingContradictsTheExpectedAnswerOfADoubt) {
   EXPECT_EQ(report.summary(), "1 passed, 1 failed, 1 did not come to their end, 1 skipped");
 }
 
-TEST(ReportTest, SaysFirstWhereTheServiceEnded) {
+TEST(ReportTest, TheHeadingNamesThePartsInWhichTheServiceEnded) {
   NodeReport report = SomeReport();
   EXPECT_THAT(ToMarkdown(report), StartsWith("# CSI Proxy on a node\n"));
   report.add_ended_in("mbr");
@@ -159,7 +159,7 @@ TEST(ReportTest, PartsThatWereNotReachedAndStepsThatFailedAreCountedOnce) {
   EXPECT_THAT(text, HasSubstr("| selftest/disk | OK |"));
 }
 
-TEST(ReportTest, ListsTheTypesOfWmisProperties) {
+TEST(ReportTest, TheReportListsTheTypesOfWmiProperties) {
   NodeReport report;
   Fact& fact = *report.add_facts();
   fact.set_name("WMI MSFT_Disk");

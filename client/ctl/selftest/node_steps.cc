@@ -20,7 +20,7 @@ using enum absl::StatusCode;
 
 }  // namespace
 
-// The port is optional, and so are the brackets of IPv6.
+// Accepts a portal without a port, and an IPv6 address without brackets.
 Fields Attempt::OfPortal() const {
   const std::string& text = options_.iscsi_portal();
   const absl::StatusOr<HostPort> portal = HostPort::Parse("", text);
@@ -145,8 +145,8 @@ std::string Attempt::RefuseMappings() {
                 mapping(share, "", "csi-proxy-selftest: not the password"));
   ExpectRefused(kNotFound, kNew, mapping(absent, "", password));
   Call(kNew, mapping(share, "", password));
-  // No page says whether Windows looks for the share or for another user's session (error 1219)
-  // first.
+  // Any error is accepted, because no page says whether Windows first looks for the share or for
+  // another user's session (error 1219).
   const absl::Status second = Try(kNew, mapping(absent, "-selftest", password)).status();
   Expect(!second.ok(), "a second user has mapped a share that does not exist");
   Finish("the mapping of the share");

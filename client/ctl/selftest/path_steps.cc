@@ -56,7 +56,7 @@ std::string Attempt::FindVolumeOfPath() {
 
 std::string Attempt::FindClosestVolume() {
   const std::string inside = Path("mount\\inside");
-  // No step removes this directory, because no later step uses the volume.
+  // This directory stays on the volume, because the content of the disk may be lost.
   Mkdir(inside);
   ExpectVolume(Path("mount"), kClosest);
   ExpectVolume(inside, kClosest);

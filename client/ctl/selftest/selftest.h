@@ -55,7 +55,7 @@ class Attempt {
   }
 
   // Registers a call for the end of the selftest, made even after a failure unless RemoveUndo(what)
-  // is called. REQUIRES: the call that it undoes has not been made yet.
+  // is called. REQUIRES: the call that `undo` undoes has not been made yet.
   void AddUndo(Undo undo);
   void RemoveUndo(absl::string_view what);
 
@@ -83,14 +83,16 @@ class Attempt {
  private:
   static constexpr char kVolumeAt[] = "GetVolumeIDFromTargetPath";
 
-  // Calls a method and returns the result, without failing the attempt.
+  // Calls a method and returns the result. An error of the call does not fail the attempt; a call
+  // that MayTouch() refuses does.
   absl::StatusOr<Answer> Try(const std::string& rpc, const Fields& fields);
-  // Returns OK if a call only touches the operator's disk and the volume on it.
+  // Returns OK if a call only reads, or names no other disk than the operator's and no other volume
+  // than the one on it.
   absl::Status MayTouch(absl::string_view rpc, const Fields& fields) const;
   // Makes a registered call now and, if it succeeds, removes it.
   Answer Finish(absl::string_view what);
 
-  // Single calls of several steps.
+  // Calls that several steps make.
   bool Exists(const std::string& path) {
     return Call("filesystem.PathExists", {{"path", path}}).Flag("exists");
   }
@@ -170,8 +172,8 @@ struct Step {
   // The name in reports: `mount`.
   const char* name;
   const char* shows;
-  // The rpcs that the step calls, for example `volume.MountVolume`, separated by blanks. Groups'
-  // health checks are not listed.
+  // The rpcs that the step calls, for example `volume.MountVolume`, separated by blanks. Health
+  // checks of pipes are not listed.
   const char* rpcs;
   // Earlier steps that must have passed, separated by blanks.
   const char* needs;
@@ -182,7 +184,7 @@ struct Step {
 
 const std::vector<Step>& Steps();
 
-// The name of the report's last step, which undoes the others.
+// The name of the report's last step, which undoes what the other steps did.
 inline constexpr char kCleanUp[] = "clean-up";
 
 // Fills in the defaults of options. INVALID_ARGUMENT names the flag that is missing or wrong.

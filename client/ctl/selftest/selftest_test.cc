@@ -98,7 +98,7 @@ TEST_F(RunTest, StepsAreUndoneInReverseOrder) {
   EXPECT_EQ(Of(kCleanUp).detail(), "left behind: cache: volume.WriteVolumeCache: INTERNAL: stuck");
 }
 
-TEST_F(RunTest, CallsForAnotherDiskThanTheNamedOneAreNotSent) {
+TEST_F(RunTest, CallsThatWouldChangeAnotherDiskAreNotSent) {
   Run({{"disk", "", "", "", "",
         [](Attempt& attempt) {
           attempt.Call("disk.GetDiskState", {{"disk-number", "5"}});

@@ -134,7 +134,8 @@ bool ReadValue(absl::string_view rest, double* value) {
          absl::SimpleAtod(numbers[0], value);
 }
 
-// The most bytes of a reply: about twenty times the size of the metrics of all rpcs and 64 clients.
+// The maximum size of a reply: about twenty times the size of the metrics of all rpcs and 64
+// clients.
 constexpr size_t kMaxBytes = 16 << 20;
 
 }  // namespace

@@ -21,14 +21,14 @@ namespace csi_proxy::ctl::top {
 // The calls of one rpc.
 struct RpcNumbers {
   double finished = 0;
-  // The finished calls that did not end with OK, and those of them that the service refused at once
-  // because of its limits (RESOURCE_EXHAUSTED).
+  // The finished calls that did not end with OK, and how many of these the service refused without
+  // running them, because of its limits (RESOURCE_EXHAUSTED).
   double failed = 0;
   double refused = 0;
   // Keyed by seconds: the number of calls that took at most this long. The last key is infinite.
   std::map<double, double> within;
 
-  // Returns `within` for the calls that ran. A refused call counts as one of the shortest.
+  // Returns `within` without the refused calls, assuming that each of these is in the first bucket.
   std::map<double, double> RanWithin() const;
 };
 
@@ -54,11 +54,13 @@ struct Numbers {
   // The start time of the service; InfinitePast if the metrics do not contain it.
   absl::Time started = absl::InfinitePast();
 
-  // Returns true if a program other than csi-proxyctl calls the group iscsi, or any StageTarget.
+  // Returns true if a program other than csi-proxyctl has called the group iscsi, or if any program
+  // has called StageTarget.
   bool AsksForIscsi() const;
 };
 
-// Parses the service's metrics. INVALID_ARGUMENT if the text is malformed or another program's.
+// Parses the service's metrics. INVALID_ARGUMENT if the text is malformed or comes from another
+// program.
 absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition);
 
 // Returns the increase of counters since `before`, which must be earlier, and the present value of

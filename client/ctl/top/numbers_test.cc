@@ -115,7 +115,7 @@ TEST(QuantileTest, QuantileInterpolatesLikePrometheus) {
   EXPECT_EQ(Quantile({{kInfinite, 3}}, 0.5), 0) << "nothing is known of the time";
 }
 
-// A flood of refused calls hides how long the others take.
+// A flood of refused calls would hide how long the other calls take.
 TEST(QuantileTest, QuantilesIgnoreRefusedCalls) {
   const Numbers numbers = *ReadNumbers(
       "csi_proxy_calls_queued{group=\"a\"} 0\n"

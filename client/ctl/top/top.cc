@@ -20,7 +20,7 @@ namespace top {
 namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(2);
-// With the head. Makes the tables fit a terminal.
+// The maximum number of rows of a table on a terminal, with the head.
 constexpr size_t kRowsOnTerminal = 16;
 
 double PerSecond(double count, absl::Duration duration) {
@@ -40,7 +40,8 @@ std::string Rate(const Report& report, double per_second) {
   return report.seconds() > 0 ? absl::StrFormat("%.1f", per_second) : "-";
 }
 
-// Returns a table of at most `limit` entries and the number of further ones; "" for an empty list.
+// Returns a table of at most `limit` rows, with the head, and the number of rows left out. Returns
+// "" for an empty list.
 template <typename List, typename RowOf>
 std::string Table(Row head, const List& list, size_t limit, RowOf row_of) {
   if (list.empty()) return "";
@@ -111,9 +112,9 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
   return report;
 }
 
-// Returns the report as tables, with at most `rows` entries each.
+// Returns the report as tables of at most `rows` rows, with the head.
 std::string ToText(const Report& report, size_t rows) {
-  // Unlike absl::StrCat(), which shows six digits.
+  // Shows up to 15 digits, whereas absl::StrCat() shows six.
   const auto number = [](double value) { return absl::StrFormat("%.15g", value); };
   const std::string counted = report.seconds() > 0
                                   ? absl::StrFormat("the last %.1f s", report.seconds())
@@ -158,7 +159,7 @@ absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
     return absl::OkStatus();
   }
   const size_t rows = style.clears ? kRowsOnTerminal : std::numeric_limits<size_t>::max();
-  // Written at once, so that the screen does not flicker.
+  // Written in one call, so that the screen does not flicker.
   out << absl::StrCat(style.clears ? kClearScreen : "", ToText(report, rows)) << std::flush;
   return absl::OkStatus();
 }

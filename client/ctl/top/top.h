@@ -16,12 +16,14 @@ namespace csi_proxy::ctl::top {
 struct Style {
   // kJsonOutput or kYamlOutput; empty: as tables.
   std::string document = {};
-  // Clear the screen before each report.
+  // If true, the screen is cleared before each report.
   bool clears = false;
 };
 
-// Prints reports until `once` is done or `sleep` returns false. Returns an ExitCode. If `interval`
-// is zero, counts from the start of the service. `environment.ask` returns the metrics.
+// Prints reports until `sleep` returns false, or only one if `options.once` is true. Returns an
+// ExitCode. If the metrics cannot be read, prints the error, and returns unless earlier metrics
+// were read and `options.once` is false. If `interval` is zero, counts from the start of the
+// service. `environment.ask` returns the metrics.
 int Watch(const watch::Environment& environment, const Options& options, absl::Duration interval,
           const Style& style, std::ostream& out, std::ostream& err);
 

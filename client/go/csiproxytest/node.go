@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// TB is what this package uses of *testing.T, *testing.B, *testing.F and Ginkgo's GinkgoT().
+// TB has the methods of *testing.T, *testing.B, *testing.F and Ginkgo's GinkgoT() that this package
+// calls.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -70,7 +71,7 @@ func start(t TB, scenario string, flags []string) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w%s", err, advice)
 	}
-	// Not t's directory, whose name may be too long for a socket.
+	// t's directory is not used, because its name may be too long for a socket.
 	directory, err := os.MkdirTemp("", "csi-proxy-")
 	if err != nil {
 		return nil, err
@@ -98,7 +99,8 @@ func start(t TB, scenario string, flags []string) (*Node, error) {
 	return &Node{t, ctl, directory}, nil
 }
 
-// run starts the service and returns once the service serves. stop kills it and waits for its end.
+// run starts the service and returns once the service serves. stop kills the service and waits for
+// its end.
 func run(t TB, service *exec.Cmd) (stop func(), err error) {
 	log, err := service.StderrPipe()
 	if err != nil {

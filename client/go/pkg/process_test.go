@@ -18,8 +18,8 @@ import (
 	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
 )
 
-// The node of this process cannot be opened without its library. Then the first call of any group
-// opens it, once for all groups.
+// While the library is missing, calls fail. Afterwards the first call of any group opens the node
+// of this process, once for all groups.
 func TestPackagesWithoutAConnectionUseTheNodeOfTheProcess(t *testing.T) {
 	library := os.Getenv("CSI_PROXY_LIBRARY")
 	if library == "" {

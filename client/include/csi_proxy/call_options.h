@@ -25,7 +25,7 @@ namespace client {
 
 inline constexpr absl::Duration kDefaultTimeout = absl::Minutes(1);
 
-// Returns the context of a call that starts now. `defaults` replaces options that are not set.
+// Returns the context of a call that starts now. Takes options that are not set from `defaults`.
 inline CallContext MakeCallContext(const CallOptions& defaults, const CallOptions& options) {
   absl::Duration timeout = options.timeout;
   if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;

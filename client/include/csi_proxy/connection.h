@@ -65,10 +65,10 @@ class Connection {
   // Returns kRemote or kEmbedded.
   virtual Mode mode() const = 0;
 
-  // Returns OK if the node serves a version of a group, e.g. Check("volume", "v1"). UNAVAILABLE,
-  // naming the missing pipe, if the service is not running or is too old for the version.
-  // UNIMPLEMENTED if this release of the library lacks the version. Does not block: it looks for
-  // the pipe, but does not connect.
+  // Returns OK if the node serves a version of a group, e.g. Check("volume", "v1"). In remote mode,
+  // UNAVAILABLE, naming the missing pipe, if the service is not running or lacks the version. In
+  // embedded mode, UNIMPLEMENTED if this release of the library lacks the version. Does not block:
+  // it looks for the pipe, but does not connect.
   virtual absl::Status Check(absl::string_view group, absl::string_view version) const = 0;
 
   // Returns the calls of one version. For the constructors of clients only.
@@ -79,7 +79,8 @@ class Connection {
 // embedded mode Connect() opens the node, and returns the error if that fails.
 //
 // INVALID_ARGUMENT if CSI_PROXY_MODE has an unknown value; UNIMPLEMENTED if the mode is not linked;
-// FAILED_PRECONDITION if only embedded mode is linked and kAuto may not choose it in this process.
+// FAILED_PRECONDITION if kAuto finds only embedded mode linked, and this process runs, or may run,
+// in an ordinary Windows container.
 absl::StatusOr<std::shared_ptr<Connection>> Connect(ClientOptions options = {});
 
 }  // namespace csi_proxy

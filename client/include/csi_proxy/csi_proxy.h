@@ -16,9 +16,10 @@
  *
  * All functions are thread-safe. Handles are numbers that are never reused: given a handle that is
  * closed or never existed, functions return NOT_FOUND or do nothing. If a required pointer is null,
- * they return INVALID_ARGUMENT. No function throws or ends the process. The library only reads
- * memory that is passed in, and only during the call. Memory that it returns belongs to the caller,
- * who must free it with csi_proxy_free. That also wipes it, because responses may contain secrets.
+ * they return INVALID_ARGUMENT. No function throws or ends the process. The library does not change
+ * its inputs, and reads them only during the call. Memory that it returns belongs to the caller,
+ * who must pass it to csi_proxy_free. csi_proxy_free also wipes the memory, because responses may
+ * contain secrets.
  */
 #ifndef CSI_PROXY_CSI_PROXY_H_
 #define CSI_PROXY_CSI_PROXY_H_
@@ -92,10 +93,10 @@ CSI_PROXY_API int32_t csi_proxy_open(uint32_t abi_version, const char* options, 
 
 /* Announces a call, so that csi_proxy_cancel can end it. Returns 0 and sets `*call`, or returns
  * NOT_FOUND if the node is closed. The caller must pass `*call` to one csi_proxy_invoke. The call
- * uses memory until that returns or the node is closed. */
+ * uses memory until csi_proxy_invoke returns or the node is closed. */
 CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call);
 
-/* Calls `method`, for example "/v1.Volume/FormatVolume", on this thread, and returns when it ends.
+/* Calls `method`, for example "/v1.Volume/FormatVolume", on this thread.
  *
  * `call` is from csi_proxy_begin and can be used once; 0 if the call need not be cancelled.
  * `timeout_ns` is how long the call may take, in nanoseconds; negative for no limit of its own.
@@ -104,8 +105,8 @@ CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call)
  * `*message` to the text and empties `*response`. Does not free their old values. Either may be
  * null. Codes besides those of the rpc: NOT_FOUND for a closed node or an unknown call,
  * UNIMPLEMENTED for an unknown method, INVALID_ARGUMENT for a request that is not a message of its
- * type, CANCELLED. On simulated nodes
- * the methods of csi_proxy.simulated.Admin work too: "/csi_proxy.simulated.Admin/Reset".
+ * type, CANCELLED, DEADLINE_EXCEEDED. On simulated nodes the methods of csi_proxy.simulated.Admin
+ * work too: "/csi_proxy.simulated.Admin/Reset".
  */
 CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
                                        const uint8_t* request, size_t request_size,

@@ -78,14 +78,15 @@ struct SidecarsOptions {
   std::optional<RegistrarOptions> registrar = std::nullopt;
   std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
   // If true, a component that cannot listen is started again once a second, and the other component
-  // continues. Then `on_failed` is not called.
+  // continues. `on_failed` is not called for this failure.
   bool independent = false;
   // Called on a thread of the library when the kubelet refuses the driver, with the kubelet's
   // reason. The kubelet tries again as long as the socket exists. Must return soon, because the
   // kubelet and the destructor wait for it. Must not destroy the Sidecars. May be null.
   std::function<void(const std::string& reason)> on_refused = nullptr;
   // Called on a thread of the library, at most once, when the sidecars cannot continue: the driver
-  // did not answer in time, or listening failed. Must not destroy the Sidecars. May be null.
+  // did not answer in time or returned no valid name, or listening failed. Must not destroy the
+  // Sidecars. May be null.
   std::function<void(const absl::Status& why)> on_failed = nullptr;
   // Receives all other log lines. Null: standard error.
   LogFunction log = nullptr;
@@ -103,8 +104,8 @@ class Sidecars {
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
   // Stops. Immediately removes the registration socket if it is still this process's, so that the
-  // kubelet deregisters the driver. Then waits for answers, at most a second beyond
-  // `probe_timeout`.
+  // kubelet deregisters the driver. Then waits for answers: at most a second beyond
+  // `probe_timeout`, or four seconds while the driver has not returned its name.
   virtual ~Sidecars() = default;
 
   // Returns true if the kubelet has accepted the driver since the registration socket was created.

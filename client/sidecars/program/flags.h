@@ -33,10 +33,11 @@ absl::string_view ComponentName(Component component);
 enum class Owner {
   kProcess,  // One value for the process.
   kEach,     // Both components, with one meaning: one value for both, or one for each.
-  // Only this component. The other component may use the same name with another meaning.
+  // A flag of only this component. The other component may use the same name with another meaning.
   kRegistrarOnly,
   kProbeOnly,
-  // A sidecar beside a driver's controller. Accepted and ignored if both components run.
+  // A sidecar beside a driver's controller. Accepted without effect, unless the program's name
+  // selects a component.
   kController,
 };
 

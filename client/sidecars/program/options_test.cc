@@ -95,7 +95,7 @@ TEST(ProgramOptionsTest, BothSidecarsRunByDefault) {
   EXPECT_EQ(options.sidecars.connect_timeout, absl::InfiniteDuration());
 }
 
-TEST(ProgramOptionsTest, TheSidecarsFlagChoosesWhatRuns) {
+TEST(ProgramOptionsTest, TheSidecarsFlagSelectsTheComponentsThatRun) {
   ProgramOptions options = Parsed(kBoth, {"--health-port=9900", "--sidecars", "livenessprobe"});
   EXPECT_FALSE(options.sidecars.registrar.has_value());
   EXPECT_EQ(options.sidecars.livenessprobe->http_endpoint, "0.0.0.0:9900");
@@ -290,7 +290,7 @@ TEST(ProgramOptionsTest, HelpAndVersionNeedNoOtherFlags) {
   }
 }
 
-// Go's flag package exits with code 2 on these.
+// Go's flag package exits with code 2 on malformed flags.
 TEST(ProgramOptionsTest, MalformedFlagsAreUsageErrors) {
   const struct {
     std::string program;
@@ -334,7 +334,7 @@ TEST(ProgramOptionsTest, MalformedFlagsAreUsageErrors) {
   }
 }
 
-// The upstream programs exit with code 1 on these.
+// The upstream programs exit with code 1 on invalid options.
 TEST(ProgramOptionsTest, InvalidOptionsAreRefusedWithTheReason) {
   const struct {
     std::string program;

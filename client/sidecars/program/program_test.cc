@@ -255,7 +255,7 @@ TEST_F(ProgramPosixTest, AnAddressInUseExitsWith1) {
   EXPECT_THAT(Output(), HasSubstr(Endpoint()));
 }
 
-TEST_F(ProgramPosixTest, TheProgramStopsWhileItWaitsForTheDriver) {
+TEST_F(ProgramPosixTest, ASignalStopsTheProgramWhileItWaitsForTheDriver) {
   for (const int stop : {SIGTERM, SIGINT}) {
     Launch(Registrar(program_));
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(Output(), " runs "); }));

@@ -23,7 +23,7 @@ func main() {
 	flag.Var(&mode, "mode", "auto, remote or embedded")
 	flag.Parse()
 	const disk, path = 1, `C:\var\lib\kubelet\plugins\mount-example`
-	// On a Windows node, an embedded node would otherwise be this machine.
+	// Without the option, an embedded node on Windows would be this machine.
 	conn, err := csiproxy.Connect(mode, csiproxy.WithSimulatedNode(""))
 	check(err)
 	defer conn.Close()

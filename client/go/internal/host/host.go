@@ -69,8 +69,8 @@ type lazy struct {
 	other grpc.ClientConnInterface
 }
 
-// ReplaceProcess makes conn the connection of all host APIs that name none. restore undoes it. ok
-// is false if they are already replaced.
+// ReplaceProcess makes conn the connection of all host APIs that name none. restore undoes this. ok
+// is false if the connection is already replaced.
 func ReplaceProcess(conn grpc.ClientConnInterface) (restore func(), ok bool) {
 	process.mutex.Lock()
 	defer process.mutex.Unlock()

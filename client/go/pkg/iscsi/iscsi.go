@@ -32,8 +32,8 @@ type Interface interface {
 	ListTargetPortals(context.Context, *ListTargetPortalsRequest) (*ListTargetPortalsResponse, error)
 	// RemoveTargetPortal removes the registration of a portal.
 	RemoveTargetPortal(context.Context, *RemoveTargetPortalRequest) (*RemoveTargetPortalResponse, error)
-	// SetMutualChapSecret sets the secret by which targets authenticate themselves. It is that of the
-	// whole node, so it affects other drivers.
+	// SetMutualChapSecret sets the secret by which targets authenticate themselves. A node has one
+	// such secret, so the call affects other drivers.
 	SetMutualChapSecret(context.Context, *SetMutualChapSecretRequest) (*SetMutualChapSecretResponse, error)
 }
 
@@ -44,7 +44,7 @@ func New(hostAPI iscsiapi.HostAPI) (*ISCSI, error) { return &ISCSI{hostAPI: host
 
 func (ic *ISCSI) api(ctx context.Context) iscsiapi.HostAPI { return host.Bind(ctx, ic.hostAPI) }
 
-// portalOf returns the portal of a method's request, or an error if it is nil.
+// portalOf returns the portal of a method's request, or an error if the portal is nil.
 func portalOf(method string, portal *TargetPortal) (*iscsiapi.TargetPortal, error) {
 	if portal == nil {
 		return nil, host.Invalid("%s: the target portal is nil", method)

@@ -6,16 +6,16 @@ type GetBIOSSerialNumberRequest struct{}
 // GetBIOSSerialNumberResponse answers GetBIOSSerialNumberRequest.
 type GetBIOSSerialNumberResponse struct{ SerialNumber string }
 
-// StartServiceRequest asks for the start of a service. Name is that of its registry key.
+// StartServiceRequest asks for the start of a service. Name is the name of its registry key.
 type StartServiceRequest struct{ Name string }
 
 // StartServiceResponse answers StartServiceRequest.
 type StartServiceResponse struct{}
 
-// StopServiceRequest asks for the stop of a service. Name is that of its registry key.
+// StopServiceRequest asks for the stop of a service. Name is the name of its registry key.
 type StopServiceRequest struct {
 	Name string
-	// If true, services that depend on it are stopped first.
+	// If true, services that depend on the service are stopped first.
 	Force bool
 }
 
@@ -50,7 +50,7 @@ const (
 	START_TYPE_DISABLED
 )
 
-// GetServiceRequest asks for the state of a service. Name is that of its registry key.
+// GetServiceRequest asks for the state of a service. Name is the name of its registry key.
 type GetServiceRequest struct{ Name string }
 
 // GetServiceResponse answers GetServiceRequest.

@@ -106,8 +106,8 @@ class SimulatedNode {
   simulated_node::State state() const;
 
   // Calls `method` of csi_proxy.simulated.Admin with a serialized request, and returns the
-  // serialized response. They can change all of the node. UNIMPLEMENTED if the method is unknown;
-  // INVALID_ARGUMENT if the request is not of its type; otherwise the error of the method.
+  // serialized response. These methods can change all of the node. UNIMPLEMENTED if the method is
+  // unknown; INVALID_ARGUMENT if the request is not of its type; otherwise the error of the method.
   absl::StatusOr<std::string> Administer(absl::string_view method,
                                          const std::string& request) const;
 

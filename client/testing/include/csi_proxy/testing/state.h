@@ -110,7 +110,8 @@ struct State {
   // last component. Accepts the kubelet's spelling: `/var/lib/kubelet` is on `C:`.
   std::optional<File> At(absl::string_view path) const;
   // Returns the id of the volume that is mounted at a path, after following all links. Returns ""
-  // if no volume is mounted there, or its disk is missing or offline.
+  // if no volume is mounted there, if the volume has a drive letter, or if its disk is missing or
+  // offline.
   std::string MountedAt(absl::string_view path) const;
 };
 
