@@ -1,4 +1,4 @@
-// Provokes every error of the generator. Each must name file, message and field.
+// Provokes the errors of the generator and checks their texts.
 #include <google/protobuf/compiler/parser.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>

@@ -68,7 +68,8 @@ class Files {
 // Returns true if version `a` is older: v1alpha1 < v1beta1 < v1beta2 < v1 < v2alpha1.
 bool IsOlder(const std::string& a, const std::string& b);
 
-// Returns `uint32`, `repeated string` or `map<string, DiskIDs>`; types without their package.
+// Returns a field's type, such as `uint32`, `repeated string` or `map<string, DiskIDs>`. Omits
+// packages.
 std::string TypeName(const pb::FieldDescriptor& field);
 
 // Returns the name without its package but with enclosing messages: `Outer.Inner`.

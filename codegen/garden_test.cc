@@ -130,7 +130,7 @@ TEST(GardenTest, DescriptionsEscapeTextAndHideSecrets) {
   EXPECT_TRUE(absl::StrContains(Describe(hub), R"(000\\globalmount" kind=)")) << Describe(hub);
 }
 
-// Short strings lie in the structure itself.
+// A short string is stored in the structure itself, where the test can look for its bytes.
 TEST(GardenTest, SecretsAreOverwrittenOnDestruction) {
   alignas(PlantRequest) std::byte memory[sizeof(PlantRequest)] = {};
   const auto has_secret = [&memory] {
@@ -145,7 +145,7 @@ TEST(GardenTest, SecretsAreOverwrittenOnDestruction) {
   EXPECT_FALSE(has_secret());
 }
 
-// A garden that records its requests.
+// A garden that returns constant answers and refuses plants without a name.
 class RealGarden final : public Service {
  public:
   absl::StatusOr<PlantResponse> Plant(const CallContext&, const PlantRequest& request) override {

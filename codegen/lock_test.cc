@@ -147,7 +147,7 @@ TEST(FactsOfTest, FactsIncludeNestedTypes) {
           std::pair("enum A.In.E", "1 values"), std::pair("value A.In.E.Z", "0")));
 }
 
-TEST(ParseLockTest, UnknownLinesAreRefused) {
+TEST(ParseLockTest, MalformedAndRepeatedLinesAreRefused) {
   for (const char* text : {"\nnonsense\n", "\na/v1 1 2\n", "a/v1 1\na/v1 1\n"}) {
     EXPECT_THAT(ParseLock(text).status().message(), HasSubstr("released.lock:2: is not one"));
   }

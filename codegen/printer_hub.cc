@@ -37,7 +37,8 @@ std::string FieldType(const Field& field) {
   return ElementType(field);
 }
 
-// Every member has a default, so that designated initialisers may omit it.
+// Returns the default of a member. Every member has a default, so that designated initialisers may
+// omit the member.
 std::string DefaultValue(const Field& field) {
   if (field.is_repeated()) return "{}";
   switch (field.cpp_type()) {
@@ -175,7 +176,7 @@ std::string DescribeElement(const Field& field, const std::string& value) {
 }
 
 void PrintDescribe(const pb::Descriptor& message, pb::io::Printer& printer) {
-  // A message may lack fields, or have only secret ones.
+  // The parameter is unused if the message has no fields, or only secret ones.
   printer.Print(
       "std::string Describe([[maybe_unused]] const $name$& message) {\n"
       "  std::string text;\n",

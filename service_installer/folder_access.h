@@ -55,7 +55,7 @@ std::vector<Change> ReplacementsOf(const ObjectAccess& access,
 // Returns a path from UTF-8; std::filesystem would read the text in the system's code page.
 std::filesystem::path Utf8Path(const std::string& text);
 
-// Decides which accounts may read a folder that Protect() makes.
+// The use of a folder that Protect() makes, which decides which accounts may read the folder.
 enum class FolderUse { kPrograms, kLogs };
 
 // The folders of this machine. A thin interface, so that tests can record the calls.
@@ -84,9 +84,9 @@ class Folders {
 // Returns the access list that Protect() sets, as SDDL. It inherits nothing.
 const char* ProtectedSddl(FolderUse use);
 
-// Returns FAILED_PRECONDITION if `folder` or a folder above is a link or, naming account and right,
-// if an account other than administrators can change `folder` or replace a folder above. Skips
-// missing folders.
+// Returns FAILED_PRECONDITION if `folder` or a folder above is a link, or if an account other than
+// administrators can change `folder` or replace a folder above. The error names account and right.
+// Skips missing folders.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
 // The two halves of CheckFolder(), with the same errors: CheckAbove() checks only the folders above
 // `folder`, CheckFile() only `file`, which may also be a folder. `dangers` is ChangesOf or

@@ -102,7 +102,7 @@ TEST(FolderAccessTest, DenyEntriesDoNotMakeAFolderSafe) {
   EXPECT_THAT(ChangesOf(Owned({{.allows = false, .rights = kFull, .sid = kUsers}}), {}), IsEmpty());
 }
 
-// The lists that the installer sets must be safe by its own rule. Rights are in numbers.
+// 0x1200a9 is the right to read and execute.
 TEST(FolderAccessTest, TheInstallersAccessListsAreProtectedAndOwnedByAdministrators) {
   for (const FolderUse use : {FolderUse::kPrograms, FolderUse::kLogs}) {
     EXPECT_THAT(ProtectedSddl(use), HasSubstr("O:BAD:P("));

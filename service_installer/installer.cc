@@ -110,14 +110,14 @@ absl::Status Installer::Install(const InstallRequest& given) {
         absl::StrCat("FLAGS: ", IgnoredWords(options.ignored_words),
                      ". PowerShell splits -flag=value at a dot: quote it, \"-flag=value\""));
   }
-  // The flag may stand there already, before one that unsets it.
+  // The flag may be the first word already, before a flag that unsets it.
   if (!options.windows_service &&
       (wanted.command.size() == 1 || wanted.command[1] != kServiceFlag)) {
     wanted.command.insert(wanted.command.begin() + 1, kServiceFlag);
   }
   const bool is_upgrade = request.source.has_value() && is_ours &&
                           fs::equivalent(Utf8Path(present->command[0]), request.program, error);
-  // An upgrade starts the new program with the present flags first.
+  // An upgrade first starts the new program with the present flags, so these must be valid.
   if (is_upgrade) {
     ABSL_RETURN_IF_ERROR(ReadFlags(*present).status());
   }
@@ -249,7 +249,7 @@ absl::Status Installer::Terminate() {
   if (!Step(absl::StrCat("end process ", status.process_id, " of service ", name_))) {
     return absl::OkStatus();
   }
-  // The manager would take the end of the process for a failure, and restart the service while its
+  // The manager would treat the end of the process as a failure, and restart the service while its
   // program is being replaced or the service removed.
   const absl::Status suspended = services.SuspendRestart(name_);
   if (!suspended.ok()) {
@@ -290,7 +290,7 @@ absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
       *environment_.out << answering.size() << " pipes answer\n";
       return absl::OkStatus();
     }
-    // A program that has ended will not answer.
+    // Does not wait longer for a program that has ended, because it will not answer.
     ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
     if (status.state == ServiceState::kStopped) {
       return absl::FailedPreconditionError(
@@ -334,7 +334,7 @@ absl::Status RefuseVariables(absl::string_view text) {
     if (!is_cmd) rest.remove_prefix(rest.find(':') + 1);
     size_t end = 0;
     while (end < rest.size() && is_name(rest[end])) ++end;
-    // `%` alone may stand in a path, and so may digits between two.
+    // A path may contain a single `%`, or digits between two.
     if (end == 0 ||
         (is_cmd && (end == rest.size() || rest[end] != '%' || absl::ascii_isdigit(rest[0])))) {
       continue;

@@ -31,8 +31,9 @@ inline constexpr char kEventSource[] = "csi-proxy";
 struct InstallRequest {
   // The wanted settings, except `config.command`.
   ServiceConfig config;
-  // Empty: the program of the present service, if that is csi-proxy; otherwise csi-proxy.exe below
-  // `program_files`. `source` is then the installer's own folder, unless the program is in it.
+  // If empty, the program of the present service, if that is csi-proxy, otherwise csi-proxy.exe
+  // below `program_files`; and `source` is the installer's own folder, unless the program is in
+  // that folder.
   std::filesystem::path program;
   // A folder with the programs, which are copied beside `program` once its folder is safe.
   std::optional<std::filesystem::path> source = {};

@@ -56,7 +56,7 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
     return absl::OkStatus();
   }
   std::error_code error;
-  // A person may be using the old client, and then it stays.
+  // If a person is using the old client, it stays.
   if (fs::is_regular_file(source / kClientName, error)) {
     const absl::Status put = Put(source / kClientName, folder / kClientName);
     if (!put.ok()) *environment_.out << put.message() << "\n";
@@ -85,7 +85,7 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
     return absl::InvalidArgumentError(
         absl::StrCat(program.string(), " is the service's own program: name another"));
   }
-  // Otherwise the new program could be replaced before SYSTEM runs it.
+  // In an unsafe folder, the new program could be replaced before SYSTEM runs it.
   ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));
   const fs::path incoming = fs::path(target) += ".new";
   if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
@@ -119,7 +119,7 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
     fs::remove(target, error);
     restored = Move(previous, target);
   }
-  // The pipes of a Go release do not answer the check.
+  // The pipes of a Go release do not answer the check, so such a release is only started.
   if (restored.ok() && ran) restored = pipes.empty() ? Start() : StartWith(pipes);
   if (!restored.ok()) {
     return absl::InternalError(absl::StrCat(

@@ -314,7 +314,6 @@ TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilRepaired) {
   EXPECT_THAT(services_.calls, ElementsAre("create csi-proxy"));
 }
 
-// A folder that a repair cannot make safe is refused.
 TEST_F(InstallerTest, InstallIsRefusedIfARepairCannotMakeTheFolderSafe) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};
@@ -443,7 +442,7 @@ TEST_F(PlantedTest, ALogOwnedByAUserIsRefusedEvenAfterARepair) {
   EXPECT_THAT(Refusal("x.log", access), HasSubstr("BUILTIN\\Users may add or change files"));
 }
 
-TEST_F(PlantedTest, ALogThatIsALinkIsRefused) {
+TEST_F(PlantedTest, ALogThatIsALinkOrHasASecondNameIsRefused) {
   ObjectAccess access = Safe();
   access.is_link = true;
   EXPECT_THAT(Refusal("x.log", access), HasSubstr("is a link"));
@@ -514,7 +513,7 @@ TEST_F(PutProgramsTest, NoProgramIsCopiedIntoAnUnsafeFolder) {
               ElementsAre(request_.program.string(), "-windows-service", "-v=2"));
 }
 
-// `install` without a word takes these folders.
+// `install` without arguments uses these folders.
 class InstallAloneTest : public InstallerTest {
  protected:
   InstallAloneTest() {
@@ -558,8 +557,8 @@ TEST_F(InstallAloneTest, AnExistingServiceKeepsItsFolderAndFlags) {
   EXPECT_THAT(services_.path, Not(HasSubstr("csi-proxy")));
 }
 
-// Also if the installed copy of the installer is run.
-TEST_F(InstallAloneTest, AServiceBesideTheInstallerIsNotCopied) {
+// The installer may be the copy that was installed beside the program.
+TEST_F(InstallAloneTest, AProgramBesideTheInstallerIsNotCopied) {
   const fs::path program = directory_ / "release/csi-proxy.exe";
   OldService("csi-proxy", program, {"-windows-service", "-v=3"});
   ASSERT_TRUE(Install({{"-v=4"}}).ok());
@@ -583,7 +582,7 @@ TEST_F(InstallAloneTest, TheFolderIsOnThePathWhileTheServiceExists) {
   }
   ASSERT_TRUE(New().Uninstall().ok());
   EXPECT_EQ(services_.path, before);
-  // A person's own spelling counts as well.
+  // An entry in another spelling counts as well.
   services_.path = absl::StrCat("\"", absl::AsciiStrToUpper(folder_.string()), "\\\";", before);
   const std::string spelt = services_.path;
   ASSERT_TRUE(Install().ok());

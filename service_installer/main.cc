@@ -31,7 +31,7 @@ struct Arguments {
   std::string action, name, program, directory, start_type = "automatic";
   std::string restart_delay = "10s", failure_reset = "24h", patience = "60s";
   bool help = false, version = false;
-  // What needs no further check.
+  // The arguments that need no further check.
   InstallRequest request;
   Installer::Environment environment;
 };

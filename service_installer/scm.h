@@ -26,8 +26,8 @@ struct ServiceStatus {
   uint32_t service_exit_code = 0;
 };
 
-// `name` is the service's. NOT_FOUND if it does not exist; FAILED_PRECONDITION if the caller is not
-// an administrator. Not thread-safe.
+// `name` is the name of a service. Calls return NOT_FOUND if there is no such service, and
+// FAILED_PRECONDITION if the caller is not an administrator. Not thread-safe.
 class ServiceManager {
  public:
   virtual ~ServiceManager() = default;
@@ -43,27 +43,28 @@ class ServiceManager {
   virtual absl::Status Delete(const std::string& name) = 0;
 
   // Start() and Stop() only request a state; Status() shows the outcome. OK if the service has the
-  // state already. Stop() returns UNAVAILABLE while a service accepts none, e.g. at its start.
+  // state already. Stop() returns UNAVAILABLE while a service accepts no stop, e.g. at its start.
   virtual absl::Status Start(const std::string& name) = 0;
   virtual absl::Status Stop(const std::string& name) = 0;
 
-  // Ends the service's process at once. `process_id` must come from Status(). FAILED_PRECONDITION
-  // if the process does not run `program`. The manager counts this as a failure and restarts the
-  // service, except after SuspendRestart().
+  // Ends the service's process immediately. `process_id` must come from Status().
+  // FAILED_PRECONDITION if the process does not run `program`. The manager counts this as a failure
+  // and restarts the service, except after SuspendRestart().
   virtual absl::Status Terminate(const std::string& name, uint32_t process_id,
                                  const std::string& program) = 0;
   // Remove and restore the failure actions of the service.
   virtual absl::Status SuspendRestart(const std::string& name) = 0;
   virtual absl::Status ResumeRestart(const std::string& name) = 0;
 
-  // A source of the Application event log says where the texts of its entries are. Without it, the
-  // event viewer says that it cannot find their description.
+  // Look up, register and remove a source of the Application event log, which says where the texts
+  // of its entries are. Without the source, the event viewer cannot find their descriptions.
   virtual absl::StatusOr<bool> HasEventSource(const std::string& source) = 0;
   virtual absl::Status RegisterEventSource(const std::string& source) = 0;
   virtual absl::Status RemoveEventSource(const std::string& source) = 0;
 
   // Read and replace the machine's PATH: folders with `;` between them, whose variables stay
-  // unexpanded. Empty if the machine has none. New windows see a change at once.
+  // unexpanded. Empty if the machine has none. A change affects console windows that are opened
+  // later.
   virtual absl::StatusOr<std::string> MachinePath() = 0;
   virtual absl::Status SetMachinePath(const std::string& path) = 0;
 };

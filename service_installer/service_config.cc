@@ -10,7 +10,7 @@
 namespace csi_proxy::service_installer {
 namespace {
 
-// By StartType.
+// Indexed by StartType.
 constexpr const char* kStartTypes[] = {"automatic", "automatic-delayed", "manual", "disabled"};
 
 std::string Quoted(absl::string_view word) {

@@ -14,8 +14,9 @@
 
 namespace csi_proxy::codegen::runtime {
 
-// The maximum of bytes from the beginning and the end of a value in an error or an audit line. The
-// end of a path names the volume: the kubelet's last components are 64 digits and `globalmount`.
+// The maximum number of bytes from the beginning and the end of a value in an error or an audit
+// line. The end of a path names the volume: the kubelet's last components are 64 digits and
+// `globalmount`.
 inline constexpr size_t kQuotedBegin = 32;
 inline constexpr size_t kQuotedEnd = 96;
 
@@ -46,7 +47,8 @@ void DecimalFromHub(T value, std::string* out) {
   out->assign(digits, stop);
 }
 
-// `code` must be INVALID_ARGUMENT for a caller's request and INTERNAL for the node's answer.
+// Converts `value` to a type of another range. Returns `code` if the value does not fit:
+// INVALID_ARGUMENT for a caller's request, INTERNAL for the node's answer.
 template <typename From, typename To>
 absl::Status Narrow(absl::StatusCode code, absl::string_view field, From value, To* out) {
   if (!std::in_range<To>(value)) {

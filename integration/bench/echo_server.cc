@@ -1,5 +1,5 @@
-// The smallest possible gRPC server: a callback service on a Unix socket that answers at once. The
-// product's load is compared with it.
+// The smallest possible gRPC server: a callback service on a Unix socket that answers immediately.
+// The product's load is compared with it.
 //
 //   echo_server SOCKET
 #include <grpcpp/grpcpp.h>

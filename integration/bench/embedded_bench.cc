@@ -1,5 +1,5 @@
 // Measures a call on the hub's service, through a version's embedded client, and over the socket,
-// on the simulated machine and on one that answers at once, which shows the product's own cost.
+// on the simulated machine and on one that answers immediately, which shows the product's own cost.
 // c_bench measures the C interface, client/go the Go package.
 //
 //   build/release/integration/bench/embedded_bench

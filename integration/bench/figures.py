@@ -30,7 +30,8 @@ SUMMARY = [
     ("size of the program", "wine", "program size, MiB", "{:.1f} MiB", "the same"),
 ]
 
-# The pages show the rows with a ratio and a target, and those that begin so; results.json has all.
+# The pages show the rows with a ratio and a target, and the rows that begin with one of these
+# texts; results.json has all rows.
 SHOWN = ("p99, µs", "RSS", "all after, ms (StageTarget x 100)")
 
 

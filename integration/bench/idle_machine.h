@@ -1,5 +1,5 @@
-// A machine that returns constant answers at once, so that a call over it shows the product's own
-// cost.
+// A machine that returns constant answers immediately, so that a call over it shows the product's
+// own cost.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace csi_proxy::integration {
 
 inline absl::Status No() { return Win32Status(win32_error::kNotSupported, "an idle machine"); }
 
-// Makes no call.
+// Returns an error instead of making the call.
 struct Refuse {
   template <typename Call>
   auto operator()(Call call) const -> decltype(call()) {

@@ -7,7 +7,7 @@
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
 #   integration/bench/run.sh calls                              counts the calls of Windows that each rpc makes, on nodes of
 #                                                               10, 100 and 1,000 disks
-#   integration/bench/run.sh storm [linux | wine] [TURNS]       many volumes, shares and targets at once, on a node with
+#   integration/bench/run.sh storm [linux | wine] [TURNS]       many volumes, shares and targets together, on a node with
 #                                                               real latencies: alone on Linux, and beside the Go
 #                                                               service v1.3.0 under Wine
 #

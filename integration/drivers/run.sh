@@ -7,7 +7,7 @@
 #   integration/drivers/run.sh --changed   the drivers as changed by their pages in client/drivers: over the
 #                                          pipes, and (* in the table) with the library, as HostProcess pods
 #
-# JOBS=N sets how many packages Go compiles at once (2).
+# JOBS=N sets how many packages Go compiles in parallel (2).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 platforms=(linux windows)
@@ -91,7 +91,7 @@ if [[ " ${platforms[*]} " == *" linux "* ]]; then
   run_on_machine replay
 fi
 if [[ " ${platforms[*]} " == *" windows "* ]]; then
-  # Without this, the Go package chooses the mode; the steps examine the service's node.
+  # The Go package must call the service, whose node the steps examine.
   [[ $changed == no ]] || export CSI_PROXY_MODE=remote
   for program in "${programs[@]}"; do
     build windows "$program"

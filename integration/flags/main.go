@@ -28,7 +28,8 @@ type list []string
 func (l *list) String() string     { return strings.Join(*l, separator) }
 func (l *list) Set(v string) error { *l = append(*l, v); return nil }
 
-// program is one of the Go programs. define gives a set the flags of all its releases but klog's.
+// program is one of the Go programs. define gives a set the flags of all its releases, except
+// klog's.
 type program struct {
 	name   string
 	define func(f *flag.FlagSet, dirs *list)
@@ -69,7 +70,7 @@ var programs = []program{
 	}, klogs[:1]},
 }
 
-// outcome is what one release makes of a line.
+// outcome is how one release reads a line.
 type outcome struct {
 	set        *flag.FlagSet
 	given      map[string]bool
@@ -85,7 +86,8 @@ func (p program) parse(words []string, klog func(*flag.FlagSet)) outcome {
 	o := outcome{set: flag.NewFlagSet(p.name, flag.ContinueOnError), given: map[string]bool{}}
 	o.set.SetOutput(io.Discard)
 	klog(o.set)
-	// klog's values are the process's, and the last line may have set them, and so the defaults.
+	// klog's flags write to variables of the process, so an earlier line may have changed the values
+	// and the defaults. Each flag gets its first default again.
 	o.set.VisitAll(func(f *flag.Flag) {
 		key := fmt.Sprint(reflect.ValueOf(klog).Pointer(), f.Name)
 		if _, known := defaults[key]; !known {
@@ -115,7 +117,7 @@ func upper(dir string) string {
 }
 
 func directories(o outcome) (all list, plugins, pods string) {
-	// Our drive letters are capitals.
+	// The answers of read_flags have drive letters in upper case.
 	value := func(name string) string { return upper(o.set.Lookup(name).Value.String()) }
 	for _, dir := range o.dirs {
 		all = append(all, upper(dir))
@@ -131,7 +133,7 @@ func directories(o outcome) (all list, plugins, pods string) {
 	return all, plugins, pods
 }
 
-// differs says how ours, an answer of read_flags, differs from Go's outcome, if it does.
+// differs returns how ours, an answer of read_flags, differs from Go's outcome, or "".
 func differs(p program, o outcome, ours []string) string {
 	service := p.name == "csi-proxy"
 	if !service && o.err != nil && strings.HasPrefix(o.err.Error(), `invalid value "" for flag -log_backtrace_at`) {
@@ -163,7 +165,8 @@ func differs(p program, o outcome, ours []string) string {
 		case name == "PLUGIN" && value != plugins, name == "POD" && value != pods:
 			return fmt.Sprintf("%s is %q", name, value)
 		case service && name == "log_file_max_size":
-			// The second difference: the default is 20. 0 is no limit, and so is what no counter of bytes holds.
+			// The second difference: the default is 20. 0 means no limit, and so does a value whose bytes no
+			// counter holds.
 			megabytes, _ := strconv.ParseUint(f.Value.String(), 0, 64)
 			const most = 1<<44 - 1
 			if !o.given[name] {
@@ -177,7 +180,8 @@ func differs(p program, o outcome, ours []string) string {
 		case !service && (name == "add_dir_header" || name == "skip_headers"):
 			// klog v1.0.0 stores both in one variable.
 		case f != nil && (service || o.given[name]):
-			// Go must read our value as it read the line's. Sidecars have defaults of their own here.
+			// Go must read our value and the line's value as equal. Sidecars have other defaults than the Go
+			// programs here.
 			before := f.Value.String()
 			if err := f.Value.Set(value); err != nil || f.Value.String() != before {
 				return fmt.Sprintf("%s is %q, not %q: %v", name, value, before, err)
@@ -241,7 +245,7 @@ func (p pieces) value(r *rand.Rand) string {
 	return value
 }
 
-// line returns the words of a random command line, most of which Go takes.
+// line returns the words of a random command line. Go accepts most of the lines.
 func (p program) line(r *rand.Rand) (words []string) {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
 	p.klogs[len(p.klogs)-1](f)
@@ -303,7 +307,7 @@ func main() {
 	for _, c := range commands {
 		answers.Scan()
 		answer := strings.Split(answers.Text(), separator)
-		// A line is taken that one release takes; the last klog takes the most flags.
+		// A line counts as accepted if one release accepts it. The last klog accepts the most flags.
 		var o outcome
 		for _, klog := range c.klogs {
 			if o = c.parse(c.words, klog); !o.fail {

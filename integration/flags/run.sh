@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares how the service and the sidecars read random command lines with Go's flag package and with klog v1.0.0,
-# v2.130.1 and v2.140.0: which lines are taken, and which values they give. Prints each line that is read otherwise.
+# v2.130.1 and v2.140.0: which lines are accepted, and which values they give. Prints each line that
+# is read differently.
 #
 #   integration/flags/run.sh [LINES [SEED]]     1000 lines of each program, or CSI_PROXY_TEST_LINES, from a seed of
 #                                               the day

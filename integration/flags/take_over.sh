@@ -22,8 +22,9 @@ build() {
   git -C "$upstream" archive "$1" | tar x -C "$out/$1"
   local modules=vendor
   # v0.2.2 gets the x/sys and go-winio of v1.1.3. Its own x/sys has the service manager's callback in assembler, which
-  # hangs when it is built with a Go of today. Its own go-winio looks for the pipes with regard to case: Windows
-  # disregards case all the same, Wine finds no \??\pipe (https://github.com/microsoft/go-winio/pull/280).
+  # hangs when it is built with a Go of today. Its own go-winio looks for the pipes with regard to
+  # case: Windows ignores case anyway, but Wine then finds no \??\pipe
+  # (https://github.com/microsoft/go-winio/pull/280).
   [[ $1 != v0.2.2 ]] || {
     modules=mod
     (cd "$out/$1" && go mod edit -require=golang.org/x/sys@v0.11.0 -require=github.com/Microsoft/go-winio@v0.6.1)
@@ -33,7 +34,8 @@ build() {
 }
 state() { "$wine" sc.exe query csiproxy </dev/null 2>/dev/null | tr -d '\r' | sed -n 's/ *STATE *: [0-9]* *//p'; }
 await() { for _ in $(seq 100); do [[ $(state) != "$1"* ]] || return 0; sleep 0.2; done; return 1; }
-# The names of the metrics but those that describe a Go program, if the line has an address for them.
+# Prints the names of the metrics, except those of a Go program; nothing if the line has no address
+# for metrics.
 metrics() { { curl -s http://127.0.0.1:18888/metrics || true; } | sed -nE 's/^(grpc|process)(\w+).*/\1\2/p' | sort -u; }
 ours() { timeout 180 "$wine" "$out/ours/csi-proxy-service.exe" "$@" </dev/null 2>&1 | tr -d '\r'; }
 

@@ -137,7 +137,7 @@ CASES = [
     ("kube-system", "csi-proxy", with_paths(r"\\.\pipe"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"\\.\PhysicalDrive0"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"C:\data", PIPE + "disk-v1"), MOUNT),
-    # Other pipes, shares and paths of Linux are none of the policy's business.
+    # The policy does not concern other pipes, shares and paths of Linux.
     ("kube-system", "csi-proxy", with_paths(r"\\.\Pipe\containerd-containerd"), ""),
     ("kube-system", "csi-proxy", with_paths(r"\\server\share", r"\\server\pipes\a", r"C:\csi-proxy\pipe"), ""),
     ("kube-system", "csi-proxy", with_paths("/var/lib/kubelet", "/csi-proxy-disk-v1", os="linux"), ""),

@@ -9,7 +9,8 @@ function global:New-Node([string]$Scenario) {
   $env:BUILD, $env:SCENARIO, $env:DRIVE, $env:CSI_PROXY_SOCKET_DIR = $(if ($env:CSI_PROXY_BUILD) { $env:CSI_PROXY_BUILD } else { "$checkout/build/release" }), "$drive/node.textproto", $drive, "$drive/pipes"
 }
 function global:Get-ServicePid { if (Microsoft.PowerShell.Management\Test-Path "$drive/service.pid") { [int](Get-Content "$drive/service.pid") } else { 0 } }
-# A process whose parent is gone may stay as a zombie.
+# Returns true if the process is a csi-proxy that runs. A zombie, which may stay if its parent is
+# gone, does not count.
 function global:Test-Running([int]$Id) { [IO.File]::Exists("/proc/$Id/stat") -and [IO.File]::ReadAllText("/proc/$Id/stat") -match "\(csi-proxy\) [^Z]" }
 function global:Test-Serving { (Test-Running (Get-ServicePid)) -and (Microsoft.PowerShell.Management\Test-Path "$drive/pipes/csi-proxy-admin.sock") }
 function global:Invoke-Real { $said = & "$env:BUILD/client/ctl/csi-proxyctl" @args 2>&1; if ($LASTEXITCODE -ne 0) { throw "$args`: $said" }; $said }
@@ -101,7 +102,7 @@ Set-StandIn "Get-Process" "Name Id" {
 }
 foreach ($none in "Start-Sleep Seconds Milliseconds", "Set-Service Name StartupType", "Add-IscsiVirtualDiskTargetMapping TargetName Path", "Remove-IscsiVirtualDiskTargetMapping TargetName Path") { Set-StandIn ($none -split " ")[0] ($none -replace "^\S+") }
 Set-StandIn "Get-WinEvent" "FilterHashtable MaxEvents" { [pscustomobject]@{ Message = "csi-proxy serves" } }
-# What is made has a name, is found by it, and goes.
+# Each of these objects is made with a name, found by the name, and removed.
 foreach ($thing in "LocalUser", "SmbShare", "IscsiServerTarget") {
   $key = if ($thing -match "Iscsi") { "TargetName" } else { "Name" }; Set-StandIn "Get-$thing" $key ([scriptblock]::Create("if (`$global:others[`"$thing `$(`$p.$key)`"]) { [pscustomobject]@{ Name = `$p.$key } }"))
   Set-StandIn "Remove-$thing" "$(if ($thing -match "Iscsi") { $key } else { "In<" }) Force!" ([scriptblock]::Create("`$global:others.Remove(`"$thing `$(`$p.$(if ($thing -match "Iscsi") { $key } else { "In.Name" }))`")"))

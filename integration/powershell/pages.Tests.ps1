@@ -1,4 +1,5 @@
-# The lines that pages and hints tell a person to run on a node, run by PowerShell with programs that write down their words.
+# The lines that pages and hints tell a person to run on a node, run by PowerShell with programs
+# that record their arguments.
 BeforeDiscovery {
   $root = (Resolve-Path "$PSScriptRoot/../..").Path
   $texts = foreach ($page in "README.md", "service_installer/README.md", "client/ctl/README.md", "client/README.md", "client/drivers/*.md", "server/troubleshooting.md", "scripts/deploy/README.md", "scripts/release/README.md", "server/host/doubts.md", "service_installer/windows/bootstrap/README.md") { Get-Content (Resolve-Path "$root/$page") }
@@ -17,7 +18,7 @@ BeforeAll {
 AfterAll { Remove-Drive }
 Describe "a line for a node" {
   It "gives PowerShell and cmd the same words: <line>" -ForEach $lines {
-    # Neither shell takes any of these as it stands.
+    # A shell would change a line that contains one of these characters.
     $line | Should -Not -Match "['%`$<>;@#&(){}]"; $words = $line -replace '"', '' -replace '^\.\\' -split " +"; Invoke-Line $line | Should -Be "$($words[0])$(-join ($words | Select-Object -Skip 1 | ForEach-Object { " [$_]" }))$(if ($words.Count -eq 1) { ' []' })"
   }
   It "has the words of the front page, from install to uninstall" {

@@ -1,4 +1,5 @@
-# integration/windows/run.ps1: every part comes to its end, with programs that write down their words.
+# integration/windows/run.ps1: every part comes to its end, with programs that record their
+# arguments.
 BeforeAll {
   . "$PSScriptRoot/stand-ins.ps1"; New-Drive
   $programs = @{ "packed/programs" = "csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe", "hostile.exe", "csi-proxy-simulated.exe"; "Program Files/csi-proxy" = "csi-proxy.exe", "csi-proxy-service.exe"

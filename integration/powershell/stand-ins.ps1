@@ -1,4 +1,5 @@
-# Stands for Windows: its drive C:, its commands, and programs that write down their words. A test file dot-sources it in BeforeAll.
+# Stands for Windows: its drive C:, its commands, and programs that record their arguments. A test
+# file dot-sources it in BeforeAll.
 $ErrorActionPreference = "Stop"; $global:checkout = (Resolve-Path "$PSScriptRoot/../..").Path
 # The answers by command, and the calls, each as a name and parameters.
 $global:answers, $global:calls = @{}, (New-Object System.Collections.ArrayList)
@@ -12,7 +13,8 @@ function global:New-Drive {
   Add-Program "$drive/Windows/System32" "icacls.exe", "sc.exe", "tar.exe", "docker.exe", "cmd.exe", "mountvol.exe", "diskpart.exe"
 }
 function global:Add-Program([string]$Folder, [string[]]$Names, [string]$Of = "program.sh") { New-Item -ItemType Directory -Force -Path $Folder | Out-Null; foreach ($name in $Names) { Microsoft.PowerShell.Management\Copy-Item "$checkout/integration/powershell/$Of" "$Folder/$name" } }
-# Returns the words that the programs got during the block, a line a call, and what was thrown as the last.
+# Returns the arguments of the programs that the block called, one line for each call, and as the
+# last line what was thrown.
 function global:Get-Words([scriptblock]$Body) { Set-Content $env:WORDS $null; $global:calls.Clear(); try { & $Body | Out-Null } catch { $thrown = "thrown: $_" }; @(Get-Content $env:WORDS) + @($thrown | Where-Object { $_ }) }
 # Defines a command by the names of its parameters, in their order, with `!` for a switch and `<` for the pipeline's. The answer finds the
 # parameters that it got in $p.

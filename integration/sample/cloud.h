@@ -1,4 +1,4 @@
-// The cloud that provides the disks, played by the simulated node's administrator.
+// The cloud that provides the disks, implemented by calls of the simulated node's admin service.
 #pragma once
 
 #include <google/protobuf/message.h>

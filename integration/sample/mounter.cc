@@ -9,7 +9,7 @@
 namespace csi_proxy::sample {
 namespace {
 
-// Kubelet and csi-sanity join paths with `/`.
+// Converts slashes to backslashes, because the kubelet and csi-sanity join paths with `/`.
 std::string Windows(const std::string& path) { return absl::StrReplaceAll(path, {{"/", "\\"}}); }
 
 }  // namespace
@@ -23,7 +23,7 @@ absl::Status Mounter::Check(const CallOptions& call) {
 
 absl::Status Mounter::Stage(const std::string& serial, const std::string& path,
                             const CallOptions& call) {
-  // The disk may be new or may have grown.
+  // Rescans, because the disk may be new or may have grown.
   if (absl::Status s = disk_.Rescan({}, call).status(); !s.ok()) return s;
   const absl::StatusOr<uint32_t> disk = FindDisk(serial, call);
   if (!disk.ok()) return disk.status();

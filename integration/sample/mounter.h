@@ -52,7 +52,7 @@ class Mounter {
   absl::StatusOr<int64_t> Expand(const std::string& serial, const std::string& path,
                                  const CallOptions& call);
 
-  // Returns how full the volume at `path` is. Returns NOT_FOUND if it is not there.
+  // Returns how full the volume at `path` is. Returns NOT_FOUND if the volume is not there.
   absl::StatusOr<VolumeUse> Measure(const std::string& serial, const std::string& path,
                                     const CallOptions& call);
 

@@ -22,7 +22,7 @@
 
 namespace csi_proxy::sample {
 
-// absl's codes equal gRPC's, which include CSI's.
+// Converts a status to gRPC's. absl's codes equal gRPC's, which include CSI's.
 inline grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
@@ -73,7 +73,8 @@ absl::Status CheckCapability(const csi::v1::VolumeCapability& capability);
 absl::Status CheckCapabilities(
     const google::protobuf::RepeatedPtrField<csi::v1::VolumeCapability>& capabilities);
 
-// A volume can be reached only from the node that its disk is attached to.
+// Returns the topology of a volume, which can be reached only from the node that its disk is
+// attached to.
 inline csi::v1::Topology TopologyOf(const std::string& node_id) {
   csi::v1::Topology topology;
   (*topology.mutable_segments())["topology.sample.csi-proxy.example/node"] = node_id;

@@ -12,7 +12,7 @@ namespace {
 
 using testing_allocations::AllocationsOf;
 
-// Too long for std::string's inline buffer.
+// A path that is too long for std::string's inline buffer.
 constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1)";
 
 class AllocationsTest : public testing::Test {

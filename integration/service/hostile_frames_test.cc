@@ -1,4 +1,4 @@
-// Sends frames over the service's sockets that no gRPC library sends.
+// Sends the service frames that no gRPC library sends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

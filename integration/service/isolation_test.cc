@@ -73,7 +73,7 @@ TEST(IsolationTest, AClientsCallToAnUnservedPipeIsUnavailable) {
   }
 }
 
-// As in the Go release v0.2.2, with either of its flags.
+// The contexts work as in the Go release v0.2.2, with either of its flags.
 TEST(IsolationTest, EachContextOfTheFirstVersionsIsConfinedToItsDirectory) {
   const struct {
     const char *method, *request;
@@ -112,7 +112,8 @@ TEST(IsolationTest, EachContextOfTheFirstVersionsIsConfinedToItsDirectory) {
         const absl::Status status = call(method, *request, NewMessage(rpc.output_type()).get(), {});
         const std::string field = given ? refused : "";
         EXPECT_EQ(absl::IsPermissionDenied(status), !field.empty()) << status;
-        // Without the flags, a link that should not have been made is in the way of others.
+        // Not checked without the flags, because then an earlier case may have made a link at the
+        // path.
         EXPECT_TRUE(!given || (field.empty() ? status.ok()
                                              : absl::StartsWith(status.message(), field + ": ")))
             << status;

@@ -35,7 +35,7 @@ TEST(LifeTest, AStopLetsRunningCallsFinish) {
   }
 }
 
-// The service answers a call or refuses it so that its caller retries; it cancels none.
+// The service answers a call, or refuses it so that the caller retries, and cancels no call.
 TEST(LifeTest, AStopUnderLoadDoesNotCancelCalls) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
@@ -62,7 +62,7 @@ TEST(LifeTest, AStopUnderLoadDoesNotCancelCalls) {
   EXPECT_GT(answered, 100);
 }
 
-// Stops a service during a call that meets `fault`; kills it after `limit`.
+// Stops a service during a call that meets `fault`; kills the service after `limit`.
 struct StoppedDuringCall {
   StoppedDuringCall(ServerProcess& server, const std::string& fault, absl::Duration limit) {
     EXPECT_TRUE(server.InjectFault(fault).ok());

@@ -1,4 +1,4 @@
-// Tests many concurrent callers, callers that vanish, and connections that never send anything.
+// Tests many concurrent callers, callers that disconnect, and connections that never send anything.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

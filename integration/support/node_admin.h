@@ -1,4 +1,4 @@
-// Calls of the administrator of a simulated machine that another process runs.
+// Calls of the admin service of a simulated machine that another process runs.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -18,7 +18,7 @@ absl::Status CallAdminService(const ClientOptions& options, const std::string& m
 // Returns true if this machine is a double, i.e. the test runs under Wine with wine/double/.
 bool MachineIsDouble();
 
-// Calls a method of the administrator of this machine's double. REQUIRES: MachineIsDouble().
+// Calls a method of the admin service of this machine's double. REQUIRES: MachineIsDouble().
 absl::Status CallMachineAdmin(const std::string& method, const google::protobuf::Message& request,
                               google::protobuf::Message* response);
 

@@ -9,7 +9,7 @@
 namespace csi_proxy::integration {
 namespace {
 
-// Opens the administrator's pipe. Waits up to 10 s while all instances are busy.
+// Opens the pipe of the double's admin service. Waits up to 10 s while all instances are busy.
 win32::UniqueHandle OpenPipe() {
   const SteadyTime give_up = SteadyTime::Now() + absl::Seconds(10);
   while (true) {

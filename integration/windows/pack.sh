@@ -6,7 +6,7 @@
 # The folder gets the programs, the tests that ctest runs under Wine with the sources that they read (tree.tar,
 # tests.json), drivers' code, upstream's own tests, and the benchmark with the Go release.
 #
-# JOBS=N sets how many packages Go compiles at once (2).
+# JOBS=N sets how many packages Go compiles in parallel (2).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${1:-build/packed}")

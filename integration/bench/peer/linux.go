@@ -24,7 +24,7 @@ func (l linuxLoad) label() string {
 	return fmt.Sprintf("%d on %d", l.callers, l.connections)
 }
 
-// Both services keep threads for a while after a load.
+// The name of the figure for the threads that a service keeps for a while after a load.
 const threadsAfter = "threads after load"
 
 var linuxLoads = []linuxLoad{

@@ -25,7 +25,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What describes a Go program, and what client_golang reports on Linux alone: the release is for Windows.
+// The metrics that are not compared: those of any Go program, and those that client_golang reports
+// only on Linux, because the release is for Windows.
 var others = regexp.MustCompile(`^(go_|(registered|hidden|disabled)_metrics_total|process_network_|process_virtual_memory_max_bytes)`)
 
 var (

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The unchanged Go clients of three releases make every call of the table of cases that they have to
-# csi-proxy-simulated.exe under Wine, in 20 rounds by default. v0.2.2 and v1.0.1 are the oldest that differ, and
-# are built with the grpc-go and go-winio that each requires. From v1.1.2 to v1.3.0 the client is one Git tree.
+# The unchanged Go clients of three releases call csi-proxy-simulated.exe under Wine: every call of
+# the table of cases that the client has, in 20 rounds by default. v0.2.2 and v1.0.1 are the oldest
+# that differ, and are built with the grpc-go and go-winio that each requires. From v1.1.2 to v1.3.0
+# the client is one Git tree.
 #
 #   integration/clients/legacy_go/run.sh [ROUNDS]
 set -euo pipefail

@@ -2,7 +2,8 @@
 
 // Runs upstream's tests under Wine, where Go's package os acts on Wine's files, but the service acts on the files of
 // the double's node. So this file replaces the functions of os and ioutil that the tests call: below
-// C:\var\lib\kubelet the replacements call the node's administrator. Wine's files store the content of all files.
+// C:\var\lib\kubelet the replacements call the node's admin service. Wine's files store the content
+// of all files.
 package integrationtests
 
 import (
@@ -67,7 +68,8 @@ func mkdir(path string, mode os.FileMode) error {
 	return err
 }
 
-// remove returns an error for a directory of the node that has entries, even in place of os.RemoveAll.
+// remove removes an entry. It returns an error for a directory of the node that has entries,
+// although it also replaces os.RemoveAll.
 func remove(path string) error {
 	if !onNode(path) {
 		return syscall.Unlink(path)

@@ -1,7 +1,8 @@
 //go:build windows
 
-// Stands in for powershell.exe: runs the commands of upstream's tests as calls to the administrator of the double's
-// node (integration/wine/double), on which the service works. Fails for a command that is not in this file.
+// Stands in for powershell.exe: runs the commands of upstream's tests as calls to the admin service
+// of the double's node (integration/wine/double), on which the service works. Fails for a command
+// that is not in this file.
 package integrationtests
 
 import (
@@ -76,7 +77,8 @@ func call(method string, request object) (object, error) {
 
 func dump() object { return must(call("DumpState", object{}))["node"].(object) }
 
-// change detaches a disk, edits it and attaches it again, so that the node's WMI shows the change at once.
+// change detaches a disk, edits it and attaches it again, so that the node's WMI shows the change
+// immediately.
 func change(number string, edit func(disk object)) (string, error) {
 	for _, disk := range list(dump(), "disk") {
 		if fmt.Sprint(disk["number"]) == number {
@@ -108,7 +110,8 @@ func vhd(path string) string {
 	return ""
 }
 
-// newVolumeID returns an id that no volume of the node has had: Windows gives each new partition another.
+// newVolumeID returns an id that no volume of the node has had: Windows gives each new partition
+// another id.
 func newVolumeID() string {
 	var guid [16]byte
 	must(rand.Read(guid[:]))

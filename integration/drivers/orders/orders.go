@@ -75,7 +75,7 @@ func find(n Disks, is func(DiskIDs) bool) (uint32, error) {
 	return 0, errors.New("no disk has the volume's id")
 }
 
-// formatAndMount is the same in aws-ebs and vsphere.
+// formatAndMount formats and mounts a disk. aws-ebs and vsphere make the same calls.
 func formatAndMount(n Disks, disk uint32, path string) error {
 	if err := n.PartitionDisk(disk); err != nil {
 		return err
@@ -101,7 +101,7 @@ func formatAndMount(n Disks, disk uint32, path string) error {
 	return n.MountVolume(id, path)
 }
 
-// unmount is the same in these two drivers.
+// unmount unmounts a volume. aws-ebs and vsphere make the same calls.
 func unmount(n Node, path string) error {
 	id, err := n.GetVolumeIDFromTargetPath(path)
 	if err != nil {
@@ -120,7 +120,8 @@ func unmount(n Node, path string) error {
 	return n.SetDiskState(disk, false)
 }
 
-// Stats asks for the size and use of the volume at a path, as each driver does that asks csi-proxy.
+// Stats returns the size and use of the volume at a path, by the calls of the drivers that get them
+// from csi-proxy.
 func Stats(n Disks, path string) (total, used int64, err error) {
 	id, err := n.GetVolumeIDFromTargetPath(path)
 	if err != nil {

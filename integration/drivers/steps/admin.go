@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Admin calls the simulated node's admin service (server/simulator/admin.proto). The service plays the cloud,
-// the file server and other programs that act on a node.
+// Admin calls the simulated node's admin service (server/simulator/admin.proto). The service stands
+// for the cloud, the file server and other programs that act on a node.
 type Admin struct {
 	service protoreflect.ServiceDescriptor
 	conn    *grpc.ClientConn

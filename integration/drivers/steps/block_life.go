@@ -201,7 +201,7 @@ func (l *BlockLife) twoAtOnce() {
 		l.resting)
 }
 
-// pulled detaches a disk in use, as the cloud does to a node that it takes for dead.
+// pulled detaches a disk in use, as the cloud does if it considers the node dead.
 func (l *BlockLife) pulled() {
 	l.fresh()
 	volume := l.newVolume()

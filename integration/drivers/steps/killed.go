@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// mostCalls is the most calls of one kind that one rpc of CSI should need.
+// mostCalls is the maximum number of calls of one kind that one rpc of CSI should need.
 const mostCalls = 80
 
 // The service is killed before each of its rpcs ("*") and before each call of the kinds that change the node.

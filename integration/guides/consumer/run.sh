@@ -84,7 +84,8 @@ build_node_only() {
 }
 newcomer() { program newcomer | tee "$out/newcomer" && grep -q ' is mounted at C:' "$out/newcomer"; }
 testing() { program testing | tee "$out/testing" && grep -q 'pulled out: yes' "$out/testing"; }
-# On Windows gRPC can play neither the driver nor the kubelet.
+# On Windows gRPC can serve neither as the driver nor as the kubelet, so only the program sidecars
+# runs there.
 sidecars() { program sidecars && { [[ $preset == windows ]] || program driver; }; }
 backends() {
   program backends_none && program backends_remote remote && program backends_embedded embedded && program backends_both remote embedded
@@ -147,7 +148,7 @@ debian_packages() {
     cmp LICENSE "$out/debian/usr/share/doc/$package/copyright"
   done
 }
-# Symbol versions mark the symbols that are for programs.
+# Fails if a program uses a symbol whose version marks it as private.
 only_public_symbols() {
   local name
   for name in newcomer remote node testing auto c sidecars driver; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A drill for the person on call: five incidents on a simulated node, of kinds that are found by the product's words.
+# A drill for the person on call: five incidents on a simulated node, whose causes the product's own
+# texts name.
 #
 #   integration/guides/drill/run.sh            brings up each, checks that the product names its cause within 5 s, and
 #                                              that what it advises ends the incident and destroys nothing
@@ -79,7 +80,7 @@ up_3() { :; }
 ask_3() { stage new "$staged-2"; }
 mend_3() {
   { ctl system start-service --name=smphost 2>&1 || true; } | grep -F 'enable it on the node: `Set-Service'
-  # The administrator has enabled it.
+  # The administrator has enabled the service.
   smphost='start_type: MANUAL state: STOPPED' serve 3
   ctl system start-service --name=smphost
   stage new "$staged-2"
@@ -122,7 +123,7 @@ stop() {
 serve() {
   stop
   "node_$1" >"$out/node.textproto"
-  # Its own log shows why it does not start.
+  # The service's log shows why it does not start.
   build/release/server/csi-proxy --host=simulated --scenario="$out/node.textproto" --socket-dir="$out" "${@:2}" 2>"$out/log" &
   server=$!
   for _ in $(seq 100); do
@@ -138,7 +139,7 @@ held() {
     select(.kind == "FILE") | "\($disk) \(.path) \(.size_bytes)"'
   ctl storage list-mounts -o json | jq -r '.mounts[] | select(.state == "ALIVE" or .state == "UNDETERMINED") | .path'
 }
-# stays: fails if something that was there before is not.
+# stays: fails if something that was there before is missing.
 stays() {
   local lost
   held | sort >"$out/after"

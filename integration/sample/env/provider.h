@@ -31,7 +31,7 @@ class FileEnvProvider final : public EnvProvider {
   // `directory` contains the files, each an env::EnvFile in JSON. Empty means no files.
   explicit FileEnvProvider(std::string directory) : directory_(std::move(directory)) {}
 
-  // Reads the file each time, so that removing a value takes effect at once.
+  // Reads the file each time, so that removing a value takes effect immediately.
   absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                           const CallOptions& call) override;
 

@@ -86,7 +86,7 @@ absl::Status CheckPod(const env::NodeGetEnvVarsRequest& request) {
   return absl::OkStatus();
 }
 
-// 128 bytes is CSI's limit for strings.
+// Checks the volume's id. CSI's limit for strings is 128 bytes.
 absl::Status CheckVolume(const std::string& volume_id) {
   constexpr size_t kMaxId = 128;
   if (volume_id.empty()) return Invalid("volume_id", "is missing");

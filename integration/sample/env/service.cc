@@ -70,8 +70,8 @@ EnvMetrics::EnvMetrics()
                     .Name("csi_env_request_seconds")
                     .Help("Duration of NodeGetEnvVars, by provider and gRPC status code.")
                     .Register(registry_)) {
-  // Creates the series at once: Prometheus sees no increase in a series that begins with its first
-  // event.
+  // Creates the series immediately: Prometheus sees no increase in a series that begins with its
+  // first event.
   for (const absl::string_view provider : kProviders) Requests(provider, absl::StatusCode::kOk);
 }
 

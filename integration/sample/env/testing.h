@@ -53,7 +53,7 @@ inline void AskVault(experimental::env::v1alpha1::NodeGetEnvVarsRequest* request
   context.erase("env.csi-proxy.example/file");
 }
 
-// Returns Vault's answer to it, with the documented members
+// Returns Vault's answer to the request of AskVault(), with the documented members
 // (https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2#read-secret-version).
 inline std::string GoodVaultAnswer() {
   return std::string(R"({"request_id":"1a","lease_id":"","renewable":false,"lease_duration":0,)"

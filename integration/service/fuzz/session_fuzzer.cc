@@ -66,9 +66,10 @@ class CheckingHandler : public TestHandler {
     Check(begun_.contains(call));
     End(call);
   }
-  // The call has its status.
+  // Records that the call has got its status.
   void End(CallId call) { Check(ended_.emplace(call, true).second); }
-  // The call has had its answer, or was cancelled because the account has no room for it.
+  // Records that the call was answered, or cancelled because the account has no room for the
+  // answer.
   void EndAnswered(CallId call) { ended_.emplace(call, true); }
   size_t under_way() const { return begun_.size() - ended_.size(); }
   // Returns a call that has begun and not ended; 0 if there is none.
@@ -238,7 +239,7 @@ class Run {
         }
         return;
       case 17:
-        // Frees the rooms of requests.
+        // Destroys the received requests, which frees their room.
         on.handler.requests.clear();
         return connections_[choices_.Byte() & 1]->session->OpenWindows();
       case 18:
@@ -275,7 +276,7 @@ class Run {
     }
   }
 
-  // A length on either side of each limit.
+  // Returns a length on either side of a limit.
   size_t Length() {
     switch (choices_.Byte() % 8) {
       case 0:
@@ -292,7 +293,7 @@ class Run {
     return on.streams.empty() ? 0 : on.streams[choices_.Byte() % on.streams.size()];
   }
   void Receive(Connection& on, absl::string_view bytes) {
-    // In two pieces, cut anywhere.
+    // Passes the bytes in two pieces, cut anywhere.
     const size_t cut = choices_.Number(bytes.size());
     on.session->Receive(bytes.substr(0, cut), now_);
     on.session->Receive(bytes.substr(cut), now_);
@@ -305,7 +306,7 @@ class Run {
 
   Choices choices_;
   Http2Time now_{};
-  // Half of the clients reach the limits within a few steps.
+  // In half of the runs, the limits are so low that they are reached within a few steps.
   const std::shared_ptr<Http2Account> account_ = std::make_shared<Http2Account>(
       choices_.Byte() % 2 == 0 ? Http2Limits()
                                : Http2Limits{.unfinished = 12,

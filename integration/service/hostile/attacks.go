@@ -52,9 +52,10 @@ type attack struct {
 	redials bool
 	// If set, at least one call gets this code and no call succeeds.
 	answer codes.Code
-	// If set, why the transport, which is to be replaced, does not keep to the limits of the table Bounds yet.
+	// If set, the known reason why the attack exceeds the limits of the table Bounds; it then does not
+	// fail the run.
 	known string
-	// Runs in a short run, too.
+	// True if the attack is also part of a short run.
 	short bool
 	// Prepares the attack in the attacker's process, before the measurement.
 	prepare func() error

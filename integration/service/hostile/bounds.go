@@ -14,8 +14,8 @@ import (
 	storage "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 )
 
-// The most that the service may take during an attack, beside half of its descriptors. The calls of others may become
-// slower as far as measure.go allows.
+// What the service may use at most during an attack; it may also use half of its descriptors.
+// measure.go limits how much slower the calls of other clients may become.
 const (
 	mostMemory  = 64 << 10 // KiB
 	mostThreads = 400
@@ -35,7 +35,7 @@ const (
 	honestShare   = `\\honest\data`
 )
 
-// honestTenant are the clients of a tenant that never uses the attacker's objects.
+// honestTenant returns the clients of a tenant that never uses the attacker's objects.
 func honestTenant() []client {
 	return []client{
 		{"disk-v1", []step{invokes("/v1.Disk/GetDiskState", &disk.GetDiskStateRequest{DiskNumber: 1})}},

@@ -161,7 +161,8 @@ func together(all ...func(ctx context.Context, count *counters)) func(ctx contex
 	}
 }
 
-// repeats makes the first call of a client without end, atOnce at a time, each with the deadline unless it is 0.
+// repeats makes the first call of a client endlessly, atOnce calls at a time, each with the
+// deadline unless the deadline is 0.
 func repeats(who client, connections, atOnce int, deadline time.Duration) func(ctx context.Context, count *counters) {
 	return func(ctx context.Context, count *counters) {
 		callers(ctx, count, who.api, connections, atOnce, func(ctx context.Context, conn *grpc.ClientConn) error {

@@ -34,7 +34,7 @@ type raw struct {
 	forget  func() bool
 }
 
-// Close closes the connection and cancels its closing at the attack's end.
+// Close closes the connection now, and so not again at the attack's end.
 func (r *raw) Close() error {
 	r.forget()
 	return r.Conn.Close()
@@ -174,7 +174,8 @@ func flood(frame func(r *raw) error) func(ctx context.Context, count *counters) 
 	})
 }
 
-// openAnd opens a connection and runs do on it until that ends.
+// openAnd returns a function that opens a connection and runs do on it. An error of do means that
+// the service ended the connection.
 func openAnd(do func(r *raw) error) func(ctx context.Context, count *counters) {
 	return func(ctx context.Context, count *counters) {
 		r, err := open(ctx, count)

@@ -82,7 +82,7 @@ func invokes(method string, request proto.Message) step {
 	}}
 }
 
-// eight are the clients with which most attacks are measured.
+// eight returns the clients with which most attacks are measured.
 func eight() []client {
 	four := []client{
 		{"filesystem-v1", []step{invokes(pathExists, &filesystem.PathExistsRequest{Path: root})}},

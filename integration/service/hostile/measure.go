@@ -232,7 +232,8 @@ func measure(service *steps.Service, node string, honest []client, attack attack
 		r.gone = true
 		return r, nil
 	}
-	// Closing takes time, and honest clients may redial.
+	// Waits, because closing takes time. Allows a few descriptors more, because honest clients may
+	// redial.
 	const few = 8
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if r.kept = max(0, process.descriptors()-descriptors-few); r.kept == 0 {

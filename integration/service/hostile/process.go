@@ -138,7 +138,7 @@ func (r running) ready() error {
 	return nil
 }
 
-// holder is a process of hold/hold.c: another client at next to no cost for the machine.
+// holder is a process of hold/hold.c: another client, which costs the machine almost nothing.
 type holder struct{ running }
 
 // startHolder starts a holder and waits until it can dial. `how` is dial or pass, see hold.c.

@@ -15,7 +15,7 @@ type attempt struct {
 	make    func(path *uint16) (windows.Handle, error)
 }
 
-// opening opens a client's end
+// opening returns a function that opens a client's end
 // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
 func opening(access uint32) func(*uint16) (windows.Handle, error) {
 	return func(path *uint16) (windows.Handle, error) {
@@ -28,7 +28,8 @@ func opening(access uint32) func(*uint16) (windows.Handle, error) {
 	}
 }
 
-// makingInstance creates an instance of the pipe, whose clients would reach this process.
+// makingInstance returns a function that creates an instance of the pipe, whose clients would reach
+// this process.
 func makingInstance(flags uint32) func(*uint16) (windows.Handle, error) {
 	return func(path *uint16) (windows.Handle, error) {
 		return windows.CreateNamedPipe(path, windows.PIPE_ACCESS_DUPLEX|flags, windows.PIPE_TYPE_BYTE,

@@ -89,7 +89,7 @@ var states = []func(ctx context.Context, r *raw){
 		r.out.Flush()
 		<-ctx.Done()
 	},
-	// PINGs; then a connection that closes at once.
+	// PINGs; then a connection that closes immediately.
 	func(ctx context.Context, r *raw) {
 		r.begin()
 		go drain(r)

@@ -12,7 +12,8 @@ import (
 	"csi-proxy.example/integration/drivers/steps"
 )
 
-// The most by which an attack may multiply the time of a storm and the p99 of a third tenant.
+// The maximum factors by which an attack may multiply the time of a storm and the p99 of a third
+// tenant.
 const (
 	longerLimit = 1.25
 	thirdLimit  = 3

@@ -36,7 +36,7 @@ import (
 
 const nodeName = "node-1"
 
-// host implements the methods that the CSI handler calls; it calls no others.
+// host implements the methods that the CSI handler calls; the handler calls no others.
 type host struct {
 	volume.VolumeHost
 	volume.KubeletVolumeHost

@@ -21,7 +21,7 @@ import (
 type behaviour struct {
 	ready *bool // nil: it does not say, which counts as ready
 	code  codes.Code
-	after time.Duration // the answer's
+	after time.Duration // the delay of the answer
 	hangs bool
 	dies  bool // the connection ends in the middle of the call
 }

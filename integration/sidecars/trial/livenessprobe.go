@@ -66,7 +66,7 @@ func drivers(p *place) {
 	defer driver.remove()
 	p.livenessprobe("--http-endpoint=" + p.health)
 	served(p.health, "/healthz")
-	// probe returns the answer to GET, and that to HEAD if its code differs.
+	// probe returns the answer to GET, and the answer to HEAD if the codes differ.
 	probe := func(s state) string {
 		s.enter(driver)
 		since := time.Now()
@@ -234,7 +234,7 @@ func livenessprobeFlags(p *place) {
 	}
 }
 
-// A probe without --probe-timeout.
+// defaultTimeout shows a probe without --probe-timeout.
 func defaultTimeout(p *place) {
 	driver := p.serveReady()
 	defer driver.remove()
@@ -255,7 +255,7 @@ var (
 	helpSection = regexp.MustCompile(`^Of (node-driver-registrar|livenessprobe);`)
 )
 
-// The flags of each program with their defaults, by its own help.
+// defaults records the flags of each program with their defaults, from the program's help.
 func defaults(p *place) {
 	for name, program := range map[string]string{"node-driver-registrar": p.programs.registrar, "livenessprobe": p.programs.livenessprobe} {
 		help, _ := exec.Command(program, "--help").CombinedOutput()
@@ -279,7 +279,7 @@ func defaults(p *place) {
 	}
 }
 
-// Go's flag package leaves the default away where it is the type's zero.
+// shown returns "0" for a type's zero value, because Go's flag package omits such a default.
 func shown(value string) string {
 	if value == "" || value == "false" || value == "0s" {
 		return "0"

@@ -62,8 +62,8 @@ var cases = []oneCase{
 	{"flags", defaults},
 }
 
-// play returns the observations of the programs in every case. A few cases run at once, because they mostly
-// wait.
+// play returns the observations of the programs in every case. A few cases run concurrently,
+// because they mostly wait.
 func (t *trial) play(programs programs, only string) map[string]string {
 	seen := newFacts()
 	var done sync.WaitGroup

@@ -150,7 +150,8 @@ func get(address, path string) string {
 	return code
 }
 
-// served waits until the path answers, and no longer that the driver is silent. Returns false after 20 s.
+// served waits until the path answers, and the answer is not that the driver is silent. Returns
+// false after 20 s.
 func served(address, path string) bool {
 	return waitFor(20*time.Second, func() bool {
 		code, body := request("GET", address, path)

@@ -44,7 +44,7 @@ void ServeAdmin(machine::simulator::Machine& node) {
         PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
         PIPE_UNLIMITED_INSTANCES, kBufferBytes, kBufferBytes, 0, nullptr));
   };
-  // Kept for the life of the process: MinGW sometimes loses a thread that is detached at once.
+  // Kept for the life of the process: MinGW sometimes loses a thread that is detached immediately.
   static auto* const thread =
       new std::thread([&node, new_instance, pipe = new_instance()]() mutable {
         while (pipe->valid()) {

@@ -1,4 +1,4 @@
-// The administrator's pipe of the double's node, for tests in other processes.
+// The pipe of the admin service of the double's node, for tests in other processes.
 //
 // A request is a method name of server/simulator/admin.proto, a newline, the length of the
 // serialized request as a uint32, and the request. An answer is a status code as a uint32, a length

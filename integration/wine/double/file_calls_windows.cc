@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<File>> OpenEntry(OpenFile& parent, std::u16string
   return file;
 }
 
-// Returns the buffer as an Info; sets the last error and returns null if it is too small.
+// Returns the buffer as an Info; sets the last error and returns null if the buffer is too small.
 template <typename Info>
 Info* Room(LPVOID buffer, DWORD size) {
   if (size >= sizeof(Info)) return static_cast<Info*>(buffer);

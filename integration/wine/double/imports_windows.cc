@@ -76,7 +76,8 @@ void Replace(IMAGE_THUNK_DATA& thunk, void* function) {
   VirtualProtect(&thunk, sizeof(thunk), protection, &protection);
 }
 
-// The layout is learn.microsoft.com/windows/win32/debug/pe-format, the .idata section.
+// Replaces the imports of a module. Their layout is the .idata section of
+// learn.microsoft.com/windows/win32/debug/pe-format.
 void ReplaceImports(HMODULE module) {
   auto* const base = reinterpret_cast<uint8_t*>(module);
   const auto* const dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);

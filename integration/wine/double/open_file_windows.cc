@@ -148,8 +148,8 @@ absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
 
 absl::Status OpenFile::Delete(const FILE_DISPOSITION_INFO_EX& how) {
   if (absl::Status status = Require(DELETE); !status.ok()) return status;
-  // The simulated tree supports only this way of deletion: the name goes at once, and read-only
-  // files are deleted too.
+  // The simulated tree supports only this way of deletion: the name disappears immediately, and
+  // read-only files are deleted too.
   constexpr DWORD kDone = FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
                           FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
   if (how.Flags != kDone) return Win32Status(ERROR_NOT_SUPPORTED, "another way to delete");

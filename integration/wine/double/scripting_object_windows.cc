@@ -278,7 +278,7 @@ class Object final : public Dispatch {
     return got;
   }
 
-  // Arguments: the method's name, and its parameters as SpawnInstance_ made them.
+  // Runs a method. Arguments: the method's name, and its parameters as SpawnInstance_ made them.
   HRESULT ExecMethod(const DispatchArguments& arguments, VARIANT* result) {
     const VARIANT& given = arguments.At(1);
     ComPtr<IWbemClassObject> in;

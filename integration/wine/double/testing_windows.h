@@ -58,7 +58,7 @@ class NodeTest : public testing::Test {
                             google::protobuf::Message* response) {
     return integration::CallMachineAdmin(method, request, response);
   }
-  // Injects a fault that strikes once. `error` is an HRESULT, a return value or a Win32 error.
+  // Injects a fault of one call. `error` is an HRESULT, a return value or a Win32 error.
   static void Inject(const std::string& operation, uint32_t error) {
     csi_proxy::simulated::InjectFaultRequest request;
     csi_proxy::simulated::InjectFaultResponse response;

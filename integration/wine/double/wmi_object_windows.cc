@@ -204,7 +204,7 @@ HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE cim_typ
 }
 
 HRESULT WmiObject::GetNames(LPCWSTR qualifier, LONG flags, VARIANT*, SAFEARRAY** names) {
-  // The double has no qualifiers.
+  // Refuses a qualifier, because the double has none.
   if (names == nullptr || qualifier != nullptr) return WBEM_E_INVALID_PARAMETER;
   std::vector<Column> columns;
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks against the programs themselves what the tests of integration/powershell only write down: that the programs know every flag of the
-# scripts, and that the lines of the front page work under Wine in cmd, from an install without a word to the uninstall.
+# Checks with the programs themselves what the tests of integration/powershell only record: that the
+# programs know every flag of the scripts, and that the lines of the front page work under Wine in
+# cmd, from an install without a word to the uninstall.
 #
 #   service_installer/windows/bootstrap/check.sh      the programs are those of build/release and build/windows
 set -euo pipefail

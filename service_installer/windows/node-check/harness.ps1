@@ -4,7 +4,8 @@
 $parts, $facts = (New-Object System.Collections.ArrayList), (New-Object System.Collections.ArrayList)
 # Why no later part can run; empty as long as they can.
 $gone = ""
-# Is called with the name of each part that has ended; returns why the part FAILED whatever its body found, or nothing.
+# A function that gets the name of each part that has ended. Returns why the part FAILED, regardless
+# of what its body found, or nothing.
 $watch = { }
 # Set-Content -Encoding UTF8 of Windows PowerShell writes a byte-order mark, which readers of JSON refuse.
 $utf8 = New-Object System.Text.UTF8Encoding($false)
@@ -135,7 +136,8 @@ function Add-Unreached([string[]]$Names) {
   foreach ($name in $Names) { if ($ran -notcontains $name) { Add-Part $name "" "NOT REACHED" "the script ended before this part" } }
 }
 
-# Skips the part unless all of these parts have passed, and if it needs any although the service has ended for good.
+# Skips the part unless all of these parts have passed. Also skips a part that needs others if the
+# service has ended for good.
 function Assert-Passed([string[]]$Names) {
   if ($gone -ne "" -and $Names.Count -gt 0) { Skip-Part $gone }
   foreach ($name in $Names) { if (@($parts | Where-Object { $_.name -eq $name -and $_.result -eq "OK" }).Count -eq 0) { Skip-Part "needs $name" } }

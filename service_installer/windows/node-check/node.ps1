@@ -3,7 +3,7 @@
 $images = New-Object System.Collections.ArrayList
 $storage = "root/Microsoft/Windows/Storage"
 
-# Returns how many calls the parts make that look for rare faults.
+# Returns the number of calls of a part that looks for rare faults.
 function Get-Rounds { 1000 }
 
 function Invoke-DiskPart([string[]]$Lines) {

@@ -97,8 +97,9 @@ function Start-Proxy {
   throw "csi-proxy.exe does not answer"
 }
 
-# Returns what became of the process under test if it ended during the part; otherwise nothing. A service that fails is started again
-# 10 s later by Windows, and what the script itself started by this function, so that the later parts can run.
+# Returns what became of the process under test if it ended during the part; otherwise nothing.
+# Waits up to 30 s until a service answers again, so that the later parts can run: Windows restarts
+# a failed service after 10 s, and this function starts the script's own service after 20 s.
 function Watch-Proxy([string]$Part) {
   if ($watched -eq 0 -or @(Get-Processes | ForEach-Object { $_.Id }) -contains $watched) { return }
   $was, $script:watched = $watched, 0

@@ -61,7 +61,7 @@ Test-Part "fallbacks" "the service counts the fallbacks that it took because Win
   Write-Text (Join-Path $work "diagnosis.json") $call.Out
   $told = $call.Out | ConvertFrom-Json
   if (@($told.not_known).Count -gt 0) { throw "not known: $($told.not_known -join '; ')" }
-  # The log of a service that the script has started says which disk.
+  # The log of a service that the script has started says which disk did not answer.
   $why = @(if (Test-Path "$programs\logs\csi-proxy.log") { Select-String -Path "$programs\logs\csi-proxy.log" -Pattern 'fallback=disk-does-not-answer .*why="(.*)"' | ForEach-Object { $_.Matches[0].Groups[1].Value } | Sort-Object -Unique | Select-Object -First 5 })
   (@(@($told.fallbacks) | ForEach-Object { "$($_.fallback) $($_.times)" }) + $why) -join ", "
 }

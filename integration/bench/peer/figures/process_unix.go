@@ -32,7 +32,7 @@ func field(path, name string) float64 {
 // RSS returns the resident memory in MiB.
 func (p Process) RSS() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmRSS") / 1024 }
 
-// PeakRSS returns the most resident memory so far, in MiB.
+// PeakRSS returns the largest resident memory so far, in MiB.
 func (p Process) PeakRSS() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmHWM") / 1024 }
 
 func (p Process) Threads() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "Threads") }

@@ -48,14 +48,14 @@ func (p Process) CPU() float64 {
 	return (in100ns(kernel) + in100ns(user)) / 10
 }
 
-// Windows counts thread switches only in performance counters.
+// countsSwitches is false, because Windows counts thread switches only in performance counters.
 const countsSwitches = false
 
 func (p Process) Switches() map[string]float64 { return nil }
 
 func (p Process) SwitchesSince(map[string]float64) float64 { return 0 }
 
-// Windows has no load average.
+// loadAverage returns false, because Windows has no load average.
 func loadAverage() (average float64, known bool) { return 0, false }
 
 func processor() string { return os.Getenv("PROCESSOR_IDENTIFIER") }

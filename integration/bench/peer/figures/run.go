@@ -23,7 +23,7 @@ func Describe(length time.Duration, turns int) map[string]any {
 	return run
 }
 
-// Conclude adds what is known only at the end.
+// Conclude adds the load average, which is known only at the end.
 func Conclude(run map[string]any) {
 	average, known := loadAverage()
 	if !known {

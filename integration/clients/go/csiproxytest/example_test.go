@@ -153,7 +153,8 @@ func Example_reboot() {
 	// Output: <nil> <nil>
 }
 
-// A new password of the share breaks the mapping. The driver maps the share again with it.
+// A new password of the share breaks the mapping. The driver maps the share again with the new
+// password.
 func Example_setSMBPassword() {
 	defer t.end()
 	node := csiproxytest.NewNode(t, "")

@@ -51,7 +51,7 @@ func (n *node) mappings() (int, error) {
 	return len(out.GetMappings()), err
 }
 
-// readlink takes every error for an absent link, as the driver does.
+// readlink treats every error as an absent link, as the driver does.
 func readlink(path string) (string, error) {
 	to, err := os.Readlink(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func readlink(path string) (string, error) {
 	return strings.TrimSuffix(to, `\`), nil
 }
 
-// setReachable cuts the file server off, or connects it, by the administrator of the doubled node
+// setReachable cuts the file server off, or connects it, through the admin pipe of the double
 // (integration/wine/double/admin_pipe_windows.cc).
 func setReachable(reachable bool) error {
 	pipe, err := os.OpenFile(`\\.\pipe\csi-proxy-node-double`, os.O_RDWR, 0)

@@ -1,4 +1,4 @@
-// Calls a server as drivers do, with several callers at once, and prints the times as JSON.
+// Calls a server as drivers do, with several concurrent callers, and prints the times as JSON.
 package main
 
 import (

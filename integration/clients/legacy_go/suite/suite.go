@@ -53,7 +53,7 @@ type script struct {
 
 const admin = "/csi_proxy.simulated.Admin/"
 
-// node plays the administrator of the simulated node.
+// node calls the admin service of the simulated node.
 type node struct{ conn grpc.ClientConnInterface }
 
 func (n *node) call(method, fields string) error {

@@ -134,11 +134,11 @@ func (r *run) disks() {
 }
 
 func (r *run) volume() {
-	// WMI shows a new volume slightly later.
 	volumes, err := r.node.ListVolumesOnDisk(disk, 0)
 	r.check("ListVolumesOnDisk of a raw disk", equal(len(volumes), err, 0))
 	r.check("PartitionDisk", r.node.PartitionDisk(disk))
 	r.check("PartitionDisk again", r.node.PartitionDisk(disk))
+	// Waits, because WMI shows a new volume slightly later.
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if volumes, err = r.node.ListVolumesOnDisk(disk, 0); err != nil || len(volumes) > 0 {
 			break

@@ -30,7 +30,7 @@ func read(path string) error {
 	reader := tar.NewReader(stream)
 	header, err := reader.Next()
 	for err == nil {
-		// A hard link has neither; hcsshim adds it by its names.
+		// A hard link has no file information and no backup stream; hcsshim adds the link by its names.
 		if header.Typeflag == tar.TypeLink {
 			fmt.Println("link", header.Name, header.Linkname)
 			header, err = reader.Next()
