@@ -93,7 +93,7 @@ class GardenServedTest : public testing::Test {
   rpc::Executor executor_{{.max_threads = 4, .max_queued = 16}};
   rpc::InlineCalls inline_calls_{1};
   rpc::CallGate gate_;
-  rpc::Deps deps_;
+  rpc::CallDeps deps_;
   std::unique_ptr<rpc::Listener> listener_;
 };
 

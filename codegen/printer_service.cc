@@ -56,7 +56,7 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
       "response.\n"
       "class Shim final : public Api {\n public:\n"
       "  // Runs calls through `calls`, or at once if that is null. Both must outlive the shim.\n"
-      "  explicit Shim($group$::Service* service, const rpc::Deps* calls = nullptr)\n"
+      "  explicit Shim($group$::Service* service, const rpc::CallDeps* calls = nullptr)\n"
       "      : service_(service), calls_(calls) {}\n\n");
   ForEachMethod(version, vars,
                 "  absl::Status $method$(const CallContext& context, const $request$& request,\n"
@@ -64,7 +64,7 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
                 printer);
   printer.Print(vars,
                 "\n private:\n  $group$::Service* const service_;\n"
-                "  const rpc::Deps* const calls_;\n};\n\n"
+                "  const rpc::CallDeps* const calls_;\n};\n\n"
                 "// The version as the service registers it.\n"
                 "extern const rpc::ServedVersion<$group$::Service> kServed;\n");
   CloseNamespace(vars, printer);
@@ -96,11 +96,12 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
       "  });\n"
       "}\n\n",
       printer);
-  printer.Print(vars,
-                "namespace {\n\n"
-                "std::shared_ptr<void> Open($group$::Service* service, const rpc::Deps* calls) {\n"
-                "  return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));\n}\n\n"
-                "constexpr rpc::UnaryMethod kMethods[] = {\n");
+  printer.Print(
+      vars,
+      "namespace {\n\n"
+      "std::shared_ptr<void> Open($group$::Service* service, const rpc::CallDeps* calls) {\n"
+      "  return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));\n}\n\n"
+      "constexpr rpc::UnaryMethod kMethods[] = {\n");
   ForEachMethod(version, vars,
                 "    rpc::MakeUnaryMethod<Api, $request$, $response$, &Api::$method$>(\n"
                 "        methods::k$method$),\n",

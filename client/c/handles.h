@@ -16,7 +16,7 @@
 #include "client/cpp/serialized_node.h"
 #include "csi_proxy/node.h"
 #include "server/base/condition.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 
 namespace csi_proxy::c {
 

@@ -49,7 +49,7 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                                            std::move(logger), std::move(metrics)));
 }
 
-const rpc::Deps* OwnNode::CallsOf(Node& node, absl::string_view group) {
+const rpc::CallDeps* OwnNode::CallsOf(Node& node, absl::string_view group) {
   OwnNode* const own = node.own();
   return own != nullptr ? own->calls_.Find(group) : nullptr;
 }

@@ -23,7 +23,7 @@ class OwnNode final : public Node {
 
   // Returns the limits and observers of the versioned clients' calls in a group. Null if this
   // library did not make the node: then the calls have no limits.
-  static const rpc::Deps* CallsOf(Node& node, absl::string_view group);
+  static const rpc::CallDeps* CallsOf(Node& node, absl::string_view group);
 
   disk::Service& disk() override { return *node_.services().disk.service; }
   filesystem::Service& filesystem() override { return *node_.services().filesystem.service; }

@@ -15,10 +15,10 @@ namespace csi_proxy::client {
 namespace {
 
 // Returns the limits for nodes that this library did not make: too high to have an effect.
-const rpc::Deps* WithoutLimits() {
+const rpc::CallDeps* WithoutLimits() {
   static const auto* const calls =
-      new rpc::Deps{.executor = new rpc::Executor({.max_threads = 1 << 20, .max_queued = 0}),
-                    .own_process = OwnProcess()};
+      new rpc::CallDeps{.executor = new rpc::Executor({.max_threads = 1 << 20, .max_queued = 0}),
+                        .own_process = OwnProcess()};
   return calls;
 }
 
@@ -27,8 +27,8 @@ const rpc::Deps* WithoutLimits() {
 std::vector<OpenVersion> OpenVersions(Node& node) {
   std::vector<OpenVersion> open;
   const auto add = [&open, &node](const char* group, const auto& versions, auto* service) {
-    const rpc::Deps* const own = OwnNode::CallsOf(node, group);
-    const rpc::Deps* const calls = own != nullptr ? own : WithoutLimits();
+    const rpc::CallDeps* const own = OwnNode::CallsOf(node, group);
+    const rpc::CallDeps* const calls = own != nullptr ? own : WithoutLimits();
     for (const auto* version : versions) {
       open.push_back({group, version->name, version->open(service, calls), version->methods});
     }

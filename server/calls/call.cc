@@ -20,7 +20,7 @@ constexpr size_t kMaxErrorText = 2048;
 
 }  // namespace
 
-ServedCall::ServedCall(const Deps& deps, const MethodInfo& method, const CallContext& context)
+ServedCall::ServedCall(const CallDeps& deps, const MethodInfo& method, const CallContext& context)
     : deps_(deps),
       method_(method),
       arrived_(SteadyTime::Now()),
@@ -57,7 +57,7 @@ absl::Status StatusForCaller(const absl::Status& error) {
                                                  " bytes are left out) ... ", text.substr(end)));
 }
 
-absl::Status RunAt(const Deps* calls, const MethodInfo& method, const CallContext& context,
+absl::Status RunAt(const CallDeps* calls, const MethodInfo& method, const CallContext& context,
                    absl::FunctionRef<absl::Status(const CallContext&)> function) {
   if (calls == nullptr) return function(context);
   const ServedCall call(*calls, method, context.From(&calls->own_process, method.pipe));

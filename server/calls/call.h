@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/steady_time.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/calls/served_version.h"
 
 namespace csi_proxy::rpc {
@@ -19,7 +19,7 @@ class ServedCall {
  public:
   // Reports the call's arrival to the observers. The call's deadline is that of `context`, but at
   // most deps.max_call_duration from now.
-  ServedCall(const Deps& deps, const MethodInfo& method, const CallContext& context);
+  ServedCall(const CallDeps& deps, const MethodInfo& method, const CallContext& context);
 
   // Returns the call's context, without a slot.
   const CallContext& context() const { return context_; }
@@ -33,7 +33,7 @@ class ServedCall {
   absl::Status End(const absl::Status& status) const;
 
  private:
-  const Deps& deps_;
+  const CallDeps& deps_;
   const MethodInfo& method_;
   const SteadyTime arrived_;
   const CallContext context_;
@@ -45,7 +45,7 @@ absl::Status StatusForCaller(const absl::Status& error);
 
 // Runs a call of this process on this thread, with a slot of calls->executor, and returns its
 // status for the caller. If `calls` is null, only calls `function`.
-absl::Status RunAt(const Deps* calls, const MethodInfo& method, const CallContext& context,
+absl::Status RunAt(const CallDeps* calls, const MethodInfo& method, const CallContext& context,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);
 
 // Calls a method with the message in `request`, and passes the response to `write`. Wipes the

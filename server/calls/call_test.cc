@@ -44,7 +44,7 @@ class EmbeddedCallTest : public testing::Test {
  protected:
   Recorder recorder_;
   Executor executor_{{.max_threads = 1, .max_queued = 1, .max_blocked = 1}};
-  Deps deps_{.executor = &executor_, .observers = {&recorder_}, .own_process = OwnProcess()};
+  CallDeps deps_{.executor = &executor_, .observers = {&recorder_}, .own_process = OwnProcess()};
 };
 
 TEST_F(EmbeddedCallTest, AnEmbeddedCallRunsOnTheCallersThreadAndNotifiesObservers) {

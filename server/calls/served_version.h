@@ -13,7 +13,7 @@
 
 namespace csi_proxy::rpc {
 
-struct Deps;
+struct CallDeps;
 
 // One rpc.
 struct UnaryMethod {
@@ -34,7 +34,7 @@ struct ServedVersion {
   const char* service_name;  // `v1.Volume`, the name in the rpc's path
   // Makes the version's Api over `service`. Its calls run as embedded calls of `calls` (RunAt()),
   // or directly if `calls` is null. REQUIRES: both outlive the Api.
-  std::shared_ptr<void> (*open)(Service* service, const Deps* calls);
+  std::shared_ptr<void> (*open)(Service* service, const CallDeps* calls);
   absl::Span<const UnaryMethod> methods;
 };
 

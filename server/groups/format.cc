@@ -48,7 +48,7 @@ bool IsKubelets(const host::MountPoint& point) {
 // Returns FAILED_PRECONDITION if the volume is mounted at a folder, because drivers format a volume
 // before they mount it. With Erase::kStatic, folders of drivers outside the kubelet's directories
 // do not count. Ignores drive letters, because Windows assigns them to new volumes.
-absl::Status CheckNotMounted(const Deps& deps, const host::VolumeView& volume, Erase erase) {
+absl::Status CheckNotMounted(const HandlerDeps& deps, const host::VolumeView& volume, Erase erase) {
   for (const host::MountPoint& point : volume.mounts) {
     if (point.is_drive()) continue;
     if (erase == Erase::kStatic && point.is_drivers && !IsKubelets(point)) continue;
@@ -65,7 +65,7 @@ absl::Status CheckNotMounted(const Deps& deps, const host::VolumeView& volume, E
 }
 
 // Returns a disk's number and id, because Windows may give the number to another disk.
-std::string NameDisk(const Deps& deps, const CallContext& context, uint32_t disk_number) {
+std::string NameDisk(const HandlerDeps& deps, const CallContext& context, uint32_t disk_number) {
   const host::DiskDescription disk = deps.host->disk()
                                          .Describe(context, disk_number, host::AskDisks::kIds)
                                          .value_or(host::DiskDescription());
@@ -87,8 +87,8 @@ absl::Status HoldsData(absl::string_view found) {
 // Returns the error for data of a volume that must not be formatted. Adds advice for a file system
 // of Windows, because it may be damaged or not decrypted yet
 // (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` is the fault.
-absl::Status HoldsData(const Deps& deps, const CallContext& context, const host::VolumeView& volume,
-                       absl::string_view found) {
+absl::Status HoldsData(const HandlerDeps& deps, const CallContext& context,
+                       const host::VolumeView& volume, absl::string_view found) {
   return Appended(
       HoldsData(absl::StrCat("volume ", volume.id.ToString(), " of ",
                              NameDisk(deps, context, volume.extents.front().disk_number), " ",
@@ -99,14 +99,14 @@ absl::Status HoldsData(const Deps& deps, const CallContext& context, const host:
 
 }  // namespace
 
-absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context,
+absl::Status CheckNeverUsed(const HandlerDeps& deps, const CallContext& context,
                             const host::VolumeView& volume) {
   const std::string sign = deps.host->volume().SignOfUse(volume);
   if (sign.empty()) return absl::OkStatus();
   return HoldsData(deps, context, volume, absl::StrCat("has lost its file system (", sign, ")"));
 }
 
-absl::Status CheckBlank(const Deps& deps, const CallContext& context,
+absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look) {
   ABSL_RETURN_IF_ERROR(CheckNeverUsed(deps, context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto data, deps.host->volume().FindData(context, volume, look));
@@ -118,7 +118,7 @@ absl::Status CheckBlank(const Deps& deps, const CallContext& context,
                                              " has moved to another place: repeat the call"));
 }
 
-absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number) {
+absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context, uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(const auto data,
                         deps.host->disk().FindData(context, disk_number, host::Look::kThroughout));
   if (data.empty()) return absl::OkStatus();
@@ -153,7 +153,7 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
   return absl::InvalidArgumentError("file_system: is neither NTFS nor ReFS");
 }
 
-absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
+absl::Status Format(const HandlerDeps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options) {
   const std::string what =
       absl::StrCat("formatting volume ", volume.ToString(), " with ", options.file_system);
@@ -179,8 +179,9 @@ absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId
   return status;
 }
 
-absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                           const host::FormatOptions& options, Erase erase) {
+absl::Status LockAndFormat(const HandlerDeps& deps, const CallContext& context,
+                           const VolumeId& volume, const host::FormatOptions& options,
+                           Erase erase) {
   host::VolumeHost& volumes = deps.host->volume();
   ABSL_ASSIGN_OR_RETURN(const auto before, volumes.GetFileSystem(context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto lock, LockVolume(*deps.locks, context, volume));

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 #include "server/host/volume_host.h"
 #include "server/names/volume_id.h"
 
@@ -23,21 +23,21 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 // Returns FAILED_PRECONDITION for a volume that was in use before (SignOfUse() of volume_host.h).
 // The error contains the sign of use, and advice on how to save the data. REQUIRES: Windows
 // recognises no file system on the volume; the mounts of `volume` were read under its lock.
-absl::Status CheckNeverUsed(const Deps& deps, const CallContext& context,
+absl::Status CheckNeverUsed(const HandlerDeps& deps, const CallContext& context,
                             const host::VolumeView& volume);
 // Returns the error of CheckNeverUsed(). Returns FAILED_PRECONDITION, with similar advice, unless
 // the volume reads as zero at the places of `look`, and UNAVAILABLE if the volume has moved during
 // the reads. A new volume reads as zero, so a call repeated after a crash recognises it without a
 // record.
-absl::Status CheckBlank(const Deps& deps, const CallContext& context,
+absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look);
 // Returns FAILED_PRECONDITION, with advice on how to save the data, unless the disk reads as zero
 // at the places of Look::kThroughout. REQUIRES: the disk is online.
-absl::Status CheckBlank(const Deps& deps, const CallContext& context, uint32_t disk_number);
+absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context, uint32_t disk_number);
 
 // Formats a volume. Logs the start and the end to deps.log, and registers the format as Running
 // (running_calls.h). REQUIRES: the caller holds the volume's lock.
-absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
+absl::Status Format(const HandlerDeps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options);
 
 // The volumes whose content a format may erase.
@@ -59,10 +59,11 @@ enum class Erase {
 // system is the requested one and `options` has neither an allocation unit nor a label, otherwise
 // FAILED_PRECONDITION.
 //
-// FAILED_PRECONDITION also if `erase` or Deps::keep_foreign_data protects the content, or if the
-// volume has lost its file system. Only kUnmounted without Deps::keep_foreign_data ignores such a
-// loss. Only the log names the folder of a mount, because the folder may be another tenant's.
-absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                           const host::FormatOptions& options, Erase erase);
+// FAILED_PRECONDITION also if `erase` or HandlerDeps::keep_foreign_data protects the content, or if
+// the volume has lost its file system. Only kUnmounted without HandlerDeps::keep_foreign_data
+// ignores such a loss. Only the log names the folder of a mount, because the folder may be another
+// tenant's.
+absl::Status LockAndFormat(const HandlerDeps& deps, const CallContext& context,
+                           const VolumeId& volume, const host::FormatOptions& options, Erase erase);
 
 }  // namespace csi_proxy::groups

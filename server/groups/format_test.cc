@@ -253,7 +253,7 @@ TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
       act(row.before);
       std::function<void()> meanwhile = [&] { act(row.meanwhile); };
       std::vector<std::string> lines;
-      Deps deps;
+      HandlerDeps deps;
       deps.log = [&](absl::string_view line) { lines.emplace_back(line); };
       storage::NodeProcess process(node->get(), &meanwhile, nullptr, deps);
       const absl::Status status = process.Answer(

@@ -8,31 +8,31 @@
 #include "csi_proxy/all_audited.h"
 #include "csi_proxy/all_hub.h"
 #include "server/base/audit.h"
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 
 namespace csi_proxy {
 
 // The handlers are thread-safe. csi_proxy/GROUP/hub.h documents their methods.
 namespace disk {
-std::unique_ptr<Service> NewDiskService(const groups::Deps& deps);
+std::unique_ptr<Service> NewDiskService(const groups::HandlerDeps& deps);
 }
 namespace filesystem {
-std::unique_ptr<Service> NewFilesystemService(const groups::Deps& deps);
+std::unique_ptr<Service> NewFilesystemService(const groups::HandlerDeps& deps);
 }
 namespace iscsi {
-std::unique_ptr<Service> NewIscsiService(const groups::Deps& deps);
+std::unique_ptr<Service> NewIscsiService(const groups::HandlerDeps& deps);
 }
 namespace smb {
-std::unique_ptr<Service> NewSmbService(const groups::Deps& deps);
+std::unique_ptr<Service> NewSmbService(const groups::HandlerDeps& deps);
 }
 namespace storage {
-std::unique_ptr<Service> NewStorageService(const groups::Deps& deps);
+std::unique_ptr<Service> NewStorageService(const groups::HandlerDeps& deps);
 }
 namespace system {
-std::unique_ptr<Service> NewSystemService(const groups::Deps& deps);
+std::unique_ptr<Service> NewSystemService(const groups::HandlerDeps& deps);
 }
 namespace volume {
-std::unique_ptr<Service> NewVolumeService(const groups::Deps& deps);
+std::unique_ptr<Service> NewVolumeService(const groups::HandlerDeps& deps);
 }
 
 namespace groups {
@@ -51,7 +51,7 @@ struct Audited {
 // Thread-safe.
 struct NodeServices {
   // `audit` is not owned; `audit` and the objects in `deps` must outlive the services.
-  NodeServices(const Deps& deps, AuditLog* audit)
+  NodeServices(const HandlerDeps& deps, AuditLog* audit)
       : disk(disk::NewDiskService(deps), audit),
         filesystem(filesystem::NewFilesystemService(deps), audit),
         iscsi(iscsi::NewIscsiService(deps), audit),

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 #include "server/groups/node_services.h"
 #include "server/host/operations_testing.h"
 #include "server/node/simulated_host.h"
@@ -39,7 +39,7 @@ struct Node {
   std::unique_ptr<Machine> machine;
   std::unique_ptr<host::Host> host;
   ResourceLocks locks;
-  Deps deps;
+  HandlerDeps deps;
   NoAudit audit;
   std::unique_ptr<NodeServices> services;
 };

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 #include "server/groups/node_services.h"
 #include "server/groups/testing/real_files.h"
 #include "server/host/host.h"
@@ -145,7 +145,7 @@ class HandlerTest : public testing::Test {
   std::unique_ptr<host::Host> host_;
   // The locks of all handlers.
   ResourceLocks locks_;
-  Deps deps_;
+  HandlerDeps deps_;
   std::unique_ptr<disk::Service> disk_;
   std::unique_ptr<filesystem::Service> filesystem_;
   std::unique_ptr<iscsi::Service> iscsi_;

@@ -191,7 +191,7 @@ absl::StatusOr<bool> IsAsSeen(machine::Os& os, uint32_t disk_number, const NodeV
 
 }  // namespace
 
-absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
+absl::StatusOr<std::vector<VolumeView>> VolumesOn(const HostDeps& deps, const CallContext& context,
                                                   uint32_t disk_number, NodeVolumes* seen) {
   ABSL_RETURN_IF_ERROR(context.Check());
   NodeVolumes nothing;
@@ -255,7 +255,7 @@ void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) 
 
 }  // namespace
 
-absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume) {
+absl::Status Flush(const HostDeps& deps, const CallContext& context, const std::string& volume) {
   const std::string name = absl::StrCat("the cache of volume ", volume);
   // Waits for an earlier flush without its caller, because a hung flush keeps its thread.
   ABSL_RETURN_IF_ERROR(deps.reads->Await(context, name, true));

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/fallbacks.h"
-#include "server/host/deps.h"
+#include "server/host/host_deps.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
 #include "server/names/volume_id.h"
@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
 // and queries only the volumes of the disk and those without a place. If a volume has arrived, left
 // or moved, the call queries every volume again. So the later calls miss only a volume whose disk
 // was removed and came back under this number between two calls.
-absl::StatusOr<std::vector<VolumeView>> VolumesOn(const Deps& deps, const CallContext& context,
+absl::StatusOr<std::vector<VolumeView>> VolumesOn(const HostDeps& deps, const CallContext& context,
                                                   uint32_t disk_number, NodeVolumes* seen);
 // Returns the number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
@@ -114,7 +114,7 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Writes the cached data of a volume to its disk. First remembers the volume as used if it is
 // mounted at a folder. A flush of a broken disk may never return, and Windows cannot end it, so the
 // call leaves the flush when `context` ends.
-absl::Status Flush(const Deps& deps, const CallContext& context, const std::string& volume);
+absl::Status Flush(const HostDeps& deps, const CallContext& context, const std::string& volume);
 // Extends the file system of a volume to `sectors` sectors of its partition.
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors);
 // Makes Windows remount the file system of a volume at the next access. Its open files are lost.

@@ -13,9 +13,9 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/condition.h"
-#include "server/host/deps.h"
 #include "server/host/devices.h"
 #include "server/host/disk_description.h"
+#include "server/host/host_deps.h"
 
 namespace csi_proxy::host {
 
@@ -44,7 +44,7 @@ struct StateChange {
 // the operation and Windows' error.
 class DiskHost {
  public:
-  explicit DiskHost(const Deps& deps)
+  explicit DiskHost(const HostDeps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
 
   // Lists every disk that has a number, readable or not, sorted by number. UNAVAILABLE if WMI shows
@@ -130,7 +130,7 @@ class DiskHost {
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
                                        bool is_fresh = false);
 
-  const Deps deps_;
+  const HostDeps deps_;
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;

@@ -39,7 +39,7 @@ LinkInfo InfoOf(const ResolvedPath& walked) {
 }
 
 // Removes the mount where `walked` ends. Leaves the content of the volume alone.
-absl::Status EndMount(const Deps& deps, const CallContext& context, ResolvedPath* walked) {
+absl::Status EndMount(const HostDeps& deps, const CallContext& context, ResolvedPath* walked) {
   machine::File& directory = *walked->held[walked->held.size() - 2];
   return EndMountBeforeDeletion(deps, context, directory, walked->names.back(), walked->Path(),
                                 &walked->held.back());

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/host/deps.h"
+#include "server/host/host_deps.h"
 #include "server/host/list_links.h"
 #include "server/host/resolve_path.h"
 #include "server/host/smb_host.h"
@@ -48,7 +48,7 @@ struct PathStats {
 // roots. Accesses only servers of mapped shares; entries on other shares count as absent.
 class FilesystemHost {
  public:
-  explicit FilesystemHost(const Deps& deps) : deps_(deps), os_(*deps.os), smb_(deps) {}
+  explicit FilesystemHost(const HostDeps& deps) : deps_(deps), os_(*deps.os), smb_(deps) {}
 
   // Returns true if an entry exists at the path, even a dangling link; false if a parent is
   // missing.
@@ -121,7 +121,7 @@ class FilesystemHost {
   // (learn.microsoft.com/entra/architecture/service-accounts-computer).
   absl::StatusOr<bool> IsMapped(const CallContext& context, const UncPath& server);
 
-  const Deps deps_;
+  const HostDeps deps_;
   machine::Os& os_;
   SmbHost smb_;
 };

@@ -81,7 +81,7 @@ class Host {
   DetachedRuns changes_;
   DetachedRuns reads_{128};
   DetachedRuns looks_{1024};
-  const Deps deps_;
+  const HostDeps deps_;
   DiskHost disk_{deps_};
   VolumeHost volume_{deps_};
   FilesystemHost filesystem_{deps_};

@@ -13,7 +13,7 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/secret.h"
-#include "server/host/deps.h"
+#include "server/host/host_deps.h"
 
 namespace csi_proxy::host {
 
@@ -73,7 +73,7 @@ struct SessionOptions {
 // the status code and advice of names/refusals.h.
 class IscsiHost {
  public:
-  explicit IscsiHost(const Deps& deps)
+  explicit IscsiHost(const HostDeps& deps)
       : wmi_(*deps.wmi), changes_(*deps.changes), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context);

@@ -65,7 +65,7 @@ absl::Status CountVerbatim(absl::string_view name, absl::Status status) {
 }
 
 // Asks Windows to end the mount of `volume` at `path`, which `*held` keeps open. See CallOnHeld().
-absl::Status DeleteHeldMountPoint(const Deps& deps, const CallContext& context,
+absl::Status DeleteHeldMountPoint(const HostDeps& deps, const CallContext& context,
                                   const VolumeId& volume, absl::string_view path,
                                   std::unique_ptr<File>* held) {
   const std::string name = MountPointName(path);
@@ -82,9 +82,9 @@ absl::Status DeleteHeldMountPoint(const Deps& deps, const CallContext& context,
 
 // Ends the mount at `path`, the entry `name` in `directory`; with `or_link`, also ends a directory
 // link. An empty directory stays. Returns false if the entry is neither.
-absl::StatusOr<bool> EndMountOrLink(const Deps& deps, const CallContext& context, File& directory,
-                                    const std::string& name, const std::string& path,
-                                    bool or_link) {
+absl::StatusOr<bool> EndMountOrLink(const HostDeps& deps, const CallContext& context,
+                                    File& directory, const std::string& name,
+                                    const std::string& path, bool or_link) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> held,
                         OpenPatiently(context, directory, name, Access::kRead));
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
@@ -206,7 +206,7 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
   return absl::UnavailableError("another program replaced the directory: repeat the call");
 }
 
-absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
+absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path) {
   const CallContext step = TeardownStep(context);
   const std::string& name = volume.ToString();
@@ -228,8 +228,8 @@ absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
   return failed;
 }
 
-absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                              ResolvedPath* at) {
+absl::Status DeleteMountPoint(const HostDeps& deps, const CallContext& context,
+                              const VolumeId& volume, ResolvedPath* at) {
   const absl::Status deleted =
       DeleteHeldMountPoint(deps, context, volume, at->Path(), &at->held.back());
   if (at->held.back() == nullptr) at->held.pop_back();
@@ -241,9 +241,9 @@ absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, cons
   return made_plain.ok() || IsVolumeGone(*deps.os, volume) ? made_plain : deleted;
 }
 
-absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context, File& directory,
-                                    const std::string& name, const std::string& path,
-                                    std::unique_ptr<File>* file) {
+absl::Status EndMountBeforeDeletion(const HostDeps& deps, const CallContext& context,
+                                    File& directory, const std::string& name,
+                                    const std::string& path, std::unique_ptr<File>* file) {
   // Other opens forbid deletion in their sharing mode, so this handle would make the call fail.
   file->reset();
   // If the mount cannot be ended, the deletion of the entry ends it.
@@ -259,7 +259,7 @@ absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context
   return absl::OkStatus();
 }
 
-absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, File& directory,
+absl::Status LeaveEmpty(const HostDeps& deps, const CallContext& context, File& directory,
                         const std::string& name, const std::string& path,
                         const absl::Status& kept) {
   const absl::StatusOr<bool> ended = EndMountOrLink(deps, context, directory, name, path, true);
@@ -267,7 +267,7 @@ absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, File& dire
   return ended.value_or(false) ? Appended(named, kEmptyStays) : named;
 }
 
-absl::Status NameUsers(const Deps& deps, const CallContext& context, const std::string& path,
+absl::Status NameUsers(const HostDeps& deps, const CallContext& context, const std::string& path,
                        const absl::Status& error) {
   constexpr absl::Duration kLongest = absl::Seconds(1);
   if (!IsHeldByOthers(error) && !HasWin32Code(error, win32_error::kAccessDenied)) return error;

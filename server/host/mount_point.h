@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/host/deps.h"
+#include "server/host/host_deps.h"
 #include "server/host/resolve_path.h"
 #include "server/machine/os.h"
 #include "server/names/volume_id.h"
@@ -36,14 +36,14 @@ CallContext TeardownStep(const CallContext& context);
 // write-protected volume, because it has no pending writes. NOT_FOUND if the volume does not exist.
 // Logs, counts and returns any other failure. The caller must unmount nevertheless, because a
 // remaining mount keeps a cloud from detaching a broken disk.
-absl::Status FlushBeforeUnmount(const Deps& deps, const CallContext& context,
+absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path);
 
 // Removes the mount of `volume` at the directory where `at` ends; the directory stays, and the
 // volume may be missing. If the mount manager refuses, deletes the directory's reparse point
 // directly. REQUIRES: FlushBeforeUnmount() was called, unless the volume is missing.
-absl::Status DeleteMountPoint(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                              ResolvedPath* at);
+absl::Status DeleteMountPoint(const HostDeps& deps, const CallContext& context,
+                              const VolumeId& volume, ResolvedPath* at);
 
 // Returns true if a volume is missing: its disk was removed or is offline.
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
@@ -63,7 +63,7 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 // missing. Closes `file`, the entry open for deletion, and opens the entry again; `file` may be
 // another entry then. If another program prevents the second open, the error says whether the mount
 // has ended.
-absl::Status EndMountBeforeDeletion(const Deps& deps, const CallContext& context,
+absl::Status EndMountBeforeDeletion(const HostDeps& deps, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
 
@@ -75,13 +75,13 @@ inline constexpr char kEmptyStays[] =
 // mount point or a directory link. First flushes the volume of a mount point. Returns `kept`, the
 // error of the deletion, with the names of NameUsers(), and with kEmptyStays if a mount or link has
 // ended. REQUIRES: the caller does not hold a handle that may delete the entry.
-absl::Status LeaveEmpty(const Deps& deps, const CallContext& context, machine::File& directory,
+absl::Status LeaveEmpty(const HostDeps& deps, const CallContext& context, machine::File& directory,
                         const std::string& name, const std::string& path, const absl::Status& kept);
 
 // Returns `error`, the failure to open or delete the entry at `path`. If other programs have the
 // entry open, adds their file names and process ids. Takes at most a second. REQUIRES: in `path`
 // only the last component may be a link or mount point.
-absl::Status NameUsers(const Deps& deps, const CallContext& context, const std::string& path,
+absl::Status NameUsers(const HostDeps& deps, const CallContext& context, const std::string& path,
                        const absl::Status& error);
 
 // The words in an error for a folder that should be empty and has files.

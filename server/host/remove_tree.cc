@@ -40,7 +40,7 @@ struct Level {
 
 class Remover {
  public:
-  Remover(const Deps& deps, const CallContext& context) : deps_(deps), context_(context) {}
+  Remover(const HostDeps& deps, const CallContext& context) : deps_(deps), context_(context) {}
 
   absl::Status RemoveEntries(machine::File& directory, const std::string& path) {
     ABSL_RETURN_IF_ERROR(Push({&directory, nullptr, path}));
@@ -121,14 +121,14 @@ class Remover {
     return LeaveEmpty(deps_, context_, *level.directory, name, path, Prefixed(path, kept));
   }
 
-  const Deps& deps_;
+  const HostDeps& deps_;
   const CallContext& context_;
   std::vector<Level> levels_;
 };
 
 }  // namespace
 
-absl::Status RemoveBelow(const Deps& deps, const CallContext& context, machine::File& directory,
+absl::Status RemoveBelow(const HostDeps& deps, const CallContext& context, machine::File& directory,
                          const std::string& path) {
   return Remover(deps, context).RemoveEntries(directory, path);
 }

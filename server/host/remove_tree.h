@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "csi_proxy/call_context.h"
-#include "server/host/deps.h"
+#include "server/host/host_deps.h"
 
 namespace csi_proxy::host {
 
@@ -13,7 +13,7 @@ namespace csi_proxy::host {
 // mount points, but not their targets; enters all other directories, even reparse points. Ignores
 // entries that other programs remove. Also removes entries that they add to subdirectories;
 // FAILED_PRECONDITION if they keep adding. REQUIRES: `path` names the directory while it is open.
-absl::Status RemoveBelow(const Deps& deps, const CallContext& context, machine::File& directory,
+absl::Status RemoveBelow(const HostDeps& deps, const CallContext& context, machine::File& directory,
                          const std::string& path);
 
 }  // namespace csi_proxy::host

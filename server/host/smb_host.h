@@ -10,7 +10,7 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/secret.h"
-#include "server/host/deps.h"
+#include "server/host/host_deps.h"
 #include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
@@ -60,7 +60,7 @@ struct SmbAccess {
 // names/refusals.h. REQUIRES: `share` is a UncPath::Share().
 class SmbHost {
  public:
-  explicit SmbHost(const Deps& deps)
+  explicit SmbHost(const HostDeps& deps)
       : wmi_(*deps.wmi), os_(*deps.os), changes_(*deps.changes), warn_(deps.warn) {}
 
   // Returns the node's own names and addresses.

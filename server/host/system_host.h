@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
-#include "server/host/deps.h"
+#include "server/host/host_deps.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::host {
@@ -19,7 +19,7 @@ using machine::ServiceState;
 // Thread-safe. Service names are compared case-insensitively. NOT_FOUND for a missing service.
 class SystemHost {
  public:
-  explicit SystemHost(const Deps& deps) : os_(*deps.os) {}
+  explicit SystemHost(const HostDeps& deps) : os_(*deps.os) {}
 
   absl::StatusOr<std::string> GetBiosSerialNumber(const CallContext& context);
 

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
-#include "server/host/deps.h"
 #include "server/host/devices.h"
 #include "server/host/disk_description.h"
+#include "server/host/host_deps.h"
 #include "server/names/volume_id.h"
 #include "server/names/windows_path.h"
 
@@ -65,7 +65,7 @@ struct VolumeHealth {
 // names/refusals.h, and names the operation and Windows' error.
 class VolumeHost {
  public:
-  explicit VolumeHost(const Deps& deps)
+  explicit VolumeHost(const HostDeps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os) {}
 
   // Lists the volumes of a partition, or of all partitions if `partition_number` is 0. They are
@@ -188,7 +188,7 @@ class VolumeHost {
   absl::Status MakeWritable(const CallContext& context, const std::vector<VolumeView>& volumes);
 
  private:
-  const Deps deps_;
+  const HostDeps deps_;
   cim::Session& wmi_;
   StorageNamespace& storage_;
   machine::Os& os_;

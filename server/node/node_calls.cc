@@ -41,11 +41,11 @@ NodeCalls::NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logg
   const Peer own_process = OwnProcess();
   const auto add = [&](const char* name) {
     auto executor = std::make_unique<rpc::Executor>(executor_limits_);
-    const rpc::Deps deps = {.executor = executor.get(),
-                            .executor_index = groups_.size(),
-                            .observers = observers_,
-                            .max_call_duration = limits.max_call_duration,
-                            .own_process = own_process};
+    const rpc::CallDeps deps = {.executor = executor.get(),
+                                .executor_index = groups_.size(),
+                                .observers = observers_,
+                                .max_call_duration = limits.max_call_duration,
+                                .own_process = own_process};
     groups_.push_back({name, std::move(executor), deps});
   };
   groups_.reserve(rpc::kMaxExecutors);
@@ -64,7 +64,7 @@ NodeCalls::~NodeCalls() {
   if (metrics_ != nullptr) metrics_->SetGauges({});
 }
 
-const rpc::Deps* NodeCalls::Find(absl::string_view group) const {
+const rpc::CallDeps* NodeCalls::Find(absl::string_view group) const {
   const auto found = std::find_if(groups_.begin(), groups_.end(),
                                   [&](const Group& one) { return one.name == group; });
   return found != groups_.end() ? &found->deps : nullptr;

@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/calls/executor.h"
 #include "server/node/managed_node.h"
 #include "server/observability/call_log.h"
@@ -39,7 +39,7 @@ class NodeCalls {
 
   // Returns the executor, observers and limits for the calls of `group`, which this object owns;
   // null if there is no such group.
-  const rpc::Deps* Find(absl::string_view group) const;
+  const rpc::CallDeps* Find(absl::string_view group) const;
 
   const rpc::Executor::Limits& executor_limits() const { return executor_limits_; }
   const std::vector<rpc::CallObserver*>& observers() const { return observers_; }
@@ -56,7 +56,7 @@ class NodeCalls {
   struct Group {
     const char* name;
     std::unique_ptr<rpc::Executor> executor;
-    rpc::Deps deps;
+    rpc::CallDeps deps;
   };
 
   const ManagedNode& node_;

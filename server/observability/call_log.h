@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/audit.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/observability/logging.h"
 #include "server/observability/repeats.h"
 

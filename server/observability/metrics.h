@@ -15,7 +15,7 @@
 #include "csi_proxy/log_function.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/flag_in_force.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/calls/executor.h"
 #include "server/groups/share_count.h"
 #include "server/groups/smb/known_shares.h"

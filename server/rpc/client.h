@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csi_proxy/call_context.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/calls/executor.h"
 #include "server/transport/account.h"
 
@@ -31,7 +31,7 @@ struct Tenant {
     for (TenantQueue& queue : queues) queue.CountBlocked(&blocked_calls);
   }
 
-  // The calls of the tenant's processes, by Deps::executor_index.
+  // The calls of the tenant's processes, by CallDeps::executor_index.
   std::array<TenantQueue, kMaxExecutors> queues;
   // The begun calls beyond the slots, over all executors; see
   // Executor::Limits::max_blocked_of_tenant.

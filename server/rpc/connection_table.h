@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/rpc/client.h"
 #include "server/transport/account.h"
 

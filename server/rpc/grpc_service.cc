@@ -38,7 +38,7 @@ struct Method {
 class UnaryCall final : public Task, public transport::Connection::Canceller {
  public:
   // REQUIRES: `deps`, `method` and `api` outlive the call.
-  UnaryCall(const Deps& deps, const Method& method, void* api, RemoteCall remote)
+  UnaryCall(const CallDeps& deps, const Method& method, void* api, RemoteCall remote)
       : deps_(deps),
         method_(method),
         info_(*method.method->info),
@@ -134,7 +134,7 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
     if (!is_inline_) delete this;
   }
 
-  const Deps& deps_;
+  const CallDeps& deps_;
   const Method& method_;
   const MethodInfo& info_;
   void* const api_;
@@ -151,7 +151,7 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
 
 class Service final : public RemoteService {
  public:
-  Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const Deps* deps)
+  Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const CallDeps* deps)
       : api_(std::move(api)), deps_(*deps) {
     for (const UnaryMethod& method : methods) {
       methods_[method.info->path].reset(new Method{.method = &method});
@@ -166,14 +166,14 @@ class Service final : public RemoteService {
 
  private:
   const std::shared_ptr<void> api_;
-  const Deps& deps_;
+  const CallDeps& deps_;
   absl::flat_hash_map<absl::string_view, std::unique_ptr<const Method>> methods_;  // by path
 };
 
 }  // namespace
 
 std::unique_ptr<RemoteService> NewRemoteService(absl::Span<const UnaryMethod> methods,
-                                                std::shared_ptr<void> api, const Deps* deps) {
+                                                std::shared_ptr<void> api, const CallDeps* deps) {
   return std::make_unique<Service>(methods, std::move(api), deps);
 }
 

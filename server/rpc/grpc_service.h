@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/calls/served_version.h"
 #include "server/rpc/connection_table.h"
 #include "server/transport/connection.h"
@@ -34,6 +34,6 @@ class RemoteService {
 // Serves `methods` of `api`, the version's Api, on the executor of `deps`. REQUIRES: `deps`
 // outlives the service.
 std::unique_ptr<RemoteService> NewRemoteService(absl::Span<const UnaryMethod> methods,
-                                                std::shared_ptr<void> api, const Deps* deps);
+                                                std::shared_ptr<void> api, const CallDeps* deps);
 
 }  // namespace csi_proxy::rpc

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/calls/deps.h"
+#include "server/calls/call_deps.h"
 #include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
 

@@ -34,7 +34,7 @@ constexpr absl::Duration kToRestore = absl::Seconds(2);
 
 // Locks the disk's volumes. Returns an error if one is mounted at a folder. NOT_FOUND if another
 // disk has the number.
-absl::Status LockUnused(const groups::Deps& deps, const CallContext& context,
+absl::Status LockUnused(const groups::HandlerDeps& deps, const CallContext& context,
                         const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
   ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, disk.number));
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
   }
 }
 
-absl::Status Restore(const groups::Deps& deps, const CallContext& context,
+absl::Status Restore(const groups::HandlerDeps& deps, const CallContext& context,
                      const host::DiskDescription& before, const absl::Status& failed) {
   if (before.is_online && !before.is_read_only) return failed;
   const uint32_t number = before.number;

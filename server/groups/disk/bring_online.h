@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 #include "server/host/host.h"
 
 namespace csi_proxy::disk {
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
 //
 // REQUIRES: the caller holds the disk's lock and no lock of a volume, and has not written to the
 // disk.
-absl::Status Restore(const groups::Deps& deps, const CallContext& context,
+absl::Status Restore(const groups::HandlerDeps& deps, const CallContext& context,
                      const host::DiskDescription& before, const absl::Status& failed);
 
 }  // namespace csi_proxy::disk

@@ -21,7 +21,7 @@ constexpr size_t kMaxName = 1024;
 
 class DiskService final : public Service {
  public:
-  explicit DiskService(const groups::Deps& deps) : deps_(deps) {}
+  explicit DiskService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
   absl::StatusOr<ListDiskLocationsResponse> ListDiskLocations(
       const CallContext& context, const ListDiskLocationsRequest&) override {
@@ -174,12 +174,12 @@ class DiskService final : public Service {
     return groups::LockDisk(*deps_.locks, context, number);
   }
 
-  const groups::Deps deps_;
+  const groups::HandlerDeps deps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Service> NewDiskService(const groups::Deps& deps) {
+std::unique_ptr<Service> NewDiskService(const groups::HandlerDeps& deps) {
   return std::make_unique<DiskService>(deps);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 class FilesystemService final : public Service {
  public:
-  explicit FilesystemService(const groups::Deps& deps) : deps_(deps) {}
+  explicit FilesystemService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
   absl::StatusOr<PathExistsResponse> PathExists(const CallContext& context,
                                                 const PathExistsRequest& request) override {
@@ -108,12 +108,12 @@ class FilesystemService final : public Service {
     return groups::LockPath(*deps_.locks, context, path);
   }
 
-  const groups::Deps deps_;
+  const groups::HandlerDeps deps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Service> NewFilesystemService(const groups::Deps& deps) {
+std::unique_ptr<Service> NewFilesystemService(const groups::HandlerDeps& deps) {
   return std::make_unique<FilesystemService>(deps);
 }
 

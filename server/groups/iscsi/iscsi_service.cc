@@ -25,7 +25,7 @@ static_assert(static_cast<int>(AuthenticationType::kMutualChap) ==
 
 class IscsiService final : public Service {
  public:
-  explicit IscsiService(const groups::Deps& deps) : deps_(deps) {}
+  explicit IscsiService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
   absl::StatusOr<AddTargetPortalResponse> AddTargetPortal(
       const CallContext& context, const AddTargetPortalRequest& request) override {
@@ -113,12 +113,12 @@ class IscsiService final : public Service {
  private:
   host::IscsiHost& host() { return deps_.host->iscsi(); }
 
-  const groups::Deps deps_;
+  const groups::HandlerDeps deps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Service> NewIscsiService(const groups::Deps& deps) {
+std::unique_ptr<Service> NewIscsiService(const groups::HandlerDeps& deps) {
   return std::make_unique<IscsiService>(deps);
 }
 

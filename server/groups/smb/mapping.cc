@@ -32,7 +32,7 @@ constexpr size_t kMostFolders = 8;
 
 // Returns true unless the mapping of a path's share is broken. Sets `access` to the server's answer
 // for the path. See KnownShares::WasDenied() for `user`.
-absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<bool> IsWorking(const groups::HandlerDeps& deps, const CallContext& context,
                                const UncPath& remote, const std::string* user,
                                host::SmbAccess* access) {
   using Kind = host::SmbAccess::Kind;
@@ -77,8 +77,8 @@ absl::StatusOr<bool> IsWorking(const groups::Deps& deps, const CallContext& cont
 // Removes the mapping of a share. Then calls KnownShares::Forget(), also if the call ends first:
 // Windows may still remove the mapping later, and another program may then map the share with a new
 // password. Forgets nothing if Windows refuses, because other calls may use the mapping.
-absl::Status Remove(const groups::Deps& deps, const CallContext& context, const std::string& share,
-                    const host::SmbMapping& mapping) {
+absl::Status Remove(const groups::HandlerDeps& deps, const CallContext& context,
+                    const std::string& share, const host::SmbMapping& mapping) {
   absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);
   if (removed.ok() || absl::IsNotFound(removed) || !context.Check().ok()) {
     deps.shares->Forget(share);
@@ -95,7 +95,7 @@ bool RefusesUser(const host::SmbAccess& access) {
 
 // Removes the broken mappings of a server's other shares. Skips mappings of folders, mappings with
 // a drive letter, and mappings whose lock is not free. Returns true if a mapping was removed.
-absl::StatusOr<bool> RemoveDeadMappings(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<bool> RemoveDeadMappings(const groups::HandlerDeps& deps, const CallContext& context,
                                         const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
   ABSL_ASSIGN_OR_RETURN(const UncPath own, UncPath::Parse("share", share));
@@ -159,7 +159,7 @@ absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text) {
   return UncPath::Parse("remote_path", text);
 }
 
-absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text) {
+absl::StatusOr<UncPath> ParsePathToMap(const groups::HandlerDeps& deps, absl::string_view text) {
   ABSL_ASSIGN_OR_RETURN(UncPath remote, ParseRemotePath(text));
   // Without credentials Windows may sign in as the service, which may read every file of such a
   // share.
@@ -185,8 +185,8 @@ absl::Status CheckCredentials(const std::string& username, const std::string& pa
   return groups::CheckText("password", password, kMaxPassword, true);
 }
 
-absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
-                                         const UncPath& remote,
+absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
+                                         const CallContext& context, const UncPath& remote,
                                          const host::SmbCredentials& credentials,
                                          host::SmbAccess* access) {
   const std::string share = remote.Share();
@@ -217,7 +217,7 @@ absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallCon
   return LookupResult::kRemoved;
 }
 
-absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
+absl::Status Map(const groups::HandlerDeps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access) {
   const std::string share = remote.Share();
   host::SmbHost& host = deps.host->smb();
@@ -238,7 +238,7 @@ absl::Status Map(const groups::Deps& deps, const CallContext& context, const Unc
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<bool> Unmap(const groups::HandlerDeps& deps, const CallContext& context,
                            const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mapping, deps.host->smb().GetMapping(context, share));
   if (!mapping.has_value()) {
@@ -253,7 +253,7 @@ bool IsTarget(const std::string& target, const UncPath& remote) {
   return EqualNames(absl::StripSuffix(target, "\\"), remote.ToString());
 }
 
-absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<ShareLinks> FindLinks(const groups::HandlerDeps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant) {
   ABSL_ASSIGN_OR_RETURN(auto found,
                         deps.host->filesystem().ListLinks(context, groups::AllRoots(deps.roots)));

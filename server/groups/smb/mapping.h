@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 #include "server/groups/smb/known_shares.h"
 #include "server/host/smb_host.h"
 
@@ -25,9 +25,9 @@ inline constexpr absl::Duration kToUndo = absl::Seconds(2);
 absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 
 // Parses the path of a share to map like ParseRemotePath(). Returns PERMISSION_DENIED for an
-// administrative share and, unless Deps::allow_local_shares, for a share of a host that
+// administrative share and, unless HandlerDeps::allow_local_shares, for a share of a host that
 // MayBeThisNode().
-absl::StatusOr<UncPath> ParsePathToMap(const groups::Deps& deps, absl::string_view text);
+absl::StatusOr<UncPath> ParsePathToMap(const groups::HandlerDeps& deps, absl::string_view text);
 
 // Returns INVALID_ARGUMENT, naming the field, for a text that is too long or has control
 // characters, and for a password without a user name. Both may be empty, for a share with anonymous
@@ -53,20 +53,20 @@ enum class LookupResult {
 // root or a folder that a link points to is accessible, if not all such folders were tried, or if
 // KnownShares::WasDenied(). Sets `access` to the server's answer for the path if the mapping is
 // usable.
-absl::StatusOr<LookupResult> FindMapping(const groups::Deps& deps, const CallContext& context,
-                                         const UncPath& remote,
+absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
+                                         const CallContext& context, const UncPath& remote,
                                          const host::SmbCredentials& credentials,
                                          host::SmbAccess* access);
 
 // Maps the share of a path like SmbHost::CreateMapping(). Removes broken mappings of the server's
 // other shares if Windows refuses because of them. Sets `access` to the server's answer for the
 // path. REQUIRES: the share is not mapped.
-absl::Status Map(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
+absl::Status Map(const groups::HandlerDeps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access);
 
 // Removes the mapping of a share. If the share has several, keeps those with a drive letter,
 // because an administrator made them. Returns false if the share is not mapped.
-absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<bool> Unmap(const groups::HandlerDeps& deps, const CallContext& context,
                            const std::string& share);
 
 // Returns true if `target`, a LinkInfo::target, names `remote`. Ignores a trailing backslash,
@@ -75,7 +75,7 @@ bool IsTarget(const std::string& target, const UncPath& remote);
 
 // Returns the links below the working directories whose own target `is_meant` accepts. Omits a link
 // to another such link, because it dangles once that link is removed. Does not access any server.
-absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<ShareLinks> FindLinks(const groups::HandlerDeps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant);
 
 }  // namespace csi_proxy::smb

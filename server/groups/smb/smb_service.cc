@@ -17,7 +17,7 @@ constexpr absl::Duration kLookForLinks = absl::Seconds(2);
 
 class SmbService final : public Service {
  public:
-  explicit SmbService(const groups::Deps& deps) : deps_(deps) {}
+  explicit SmbService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
   absl::StatusOr<NewSmbGlobalMappingResponse> NewSmbGlobalMapping(
       const CallContext& context, const NewSmbGlobalMappingRequest& request) override {
@@ -104,12 +104,12 @@ class SmbService final : public Service {
         "local_path: ", local.path.ToString(), " exists and is not a link to ", remote.ToString()));
   }
 
-  const groups::Deps deps_;
+  const groups::HandlerDeps deps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Service> NewSmbService(const groups::Deps& deps) {
+std::unique_ptr<Service> NewSmbService(const groups::HandlerDeps& deps) {
   return std::make_unique<SmbService>(deps);
 }
 

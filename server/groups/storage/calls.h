@@ -13,7 +13,7 @@
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/steady_time.h"
 #include "csi_proxy/storage/hub.h"
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 #include "server/host/disk_host.h"
 #include "server/host/volume_host.h"
 #include "server/names/windows_path.h"
@@ -50,7 +50,7 @@ class StepClock {
 // The handler of the group. Thread-safe. csi_proxy/storage/hub.h documents each call.
 class StorageService final : public Service {
  public:
-  explicit StorageService(const groups::Deps& deps) : deps_(deps) {}
+  explicit StorageService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
   // Calls on disks and volumes: disks.cc.
   absl::StatusOr<ListDisksResponse> ListDisks(const CallContext& context,
@@ -101,7 +101,7 @@ class StorageService final : public Service {
                                                       const UnstageTargetRequest& request) override;
 
  private:
-  const groups::Deps deps_;
+  const groups::HandlerDeps deps_;
 };
 
 // The parsed fields of a request, except its disk.
@@ -109,7 +109,7 @@ struct StagingFields {
   ConfinedPath target;
   host::FormatOptions options;
 };
-absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
+absl::StatusOr<StagingFields> ReadStaging(const groups::HandlerDeps& deps,
                                           const StageVolumeRequest& request);
 // Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size, because
 // Windows would refuse the size only after the disk was initialised. Accepts 0.
@@ -117,10 +117,10 @@ absl::Status CheckAllocationUnit(const host::DiskDescription& disk, uint32_t all
 // Does the work of StageVolume() for a disk that was found already. `clock` has run since the first
 // step began. REQUIRES: `request.disk` is empty.
 absl::StatusOr<StageVolumeResponse> StageFoundDisk(
-    const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
+    const groups::HandlerDeps& deps, const CallContext& context, const StageVolumeRequest& request,
     const StagingFields& fields, const host::DiskDescription& disk, StepClock clock);
 // Does the work of UnstageVolume(). `clock` has run since the first step began.
-absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
+absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::HandlerDeps& deps,
                                                     const CallContext& context,
                                                     const ConfinedPath& target, bool keep_online,
                                                     StepClock clock);
@@ -141,7 +141,8 @@ absl::Status CheckSelector(const DiskSelector& selector);
 // A LUN without adapter and bus never selects a disk that Windows or the node uses (windows_use.h).
 // Nor does it select another disk on the adapter of Windows' own disk, if that disk has a LUN:
 // clouds put the temporary disk there, and the next adapter may have the same LUN.
-absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<host::DiskDescription> FindDisk(const groups::HandlerDeps& deps,
+                                               const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned);
 
 // Returns the partition of the disk's volume, or null if it does not exist yet.

@@ -57,7 +57,7 @@ struct Process {
   const CallContext context{SteadyTime::InfiniteFuture(), life.end()};
   std::unique_ptr<host::Host> host;
   ResourceLocks locks;
-  groups::Deps deps;
+  groups::HandlerDeps deps;
   std::unique_ptr<Service> storage;
   std::unique_ptr<volume::Service> volume;
 };

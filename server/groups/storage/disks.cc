@@ -89,7 +89,7 @@ absl::Status CheckPartitions(const host::DiskDescription& disk) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<Service> NewStorageService(const groups::Deps& deps) {
+std::unique_ptr<Service> NewStorageService(const groups::HandlerDeps& deps) {
   return std::make_unique<StorageService>(deps);
 }
 

@@ -79,7 +79,7 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
 
 // Returns OK if a LUN without an adapter may select the disk. Returns FAILED_PRECONDITION with the
 // reason if not.
-absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
+absl::Status CheckMeant(const groups::HandlerDeps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
                         const host::DiskDescription& disk, host::NodeVolumes* seen) {
   for (const host::DiskDescription& other : disks) {
@@ -127,8 +127,9 @@ absl::StatusOr<std::vector<host::DiskDescription>> ListCandidates(host::DiskHost
 }
 
 // Returns the disk that matches now. NOT_FOUND if none does, FAILED_PRECONDITION if several do.
-absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallContext& context,
-                                           const DiskSelector& selector, host::NodeVolumes* seen) {
+absl::StatusOr<host::DiskDescription> Look(const groups::HandlerDeps& deps,
+                                           const CallContext& context, const DiskSelector& selector,
+                                           host::NodeVolumes* seen) {
   ABSL_ASSIGN_OR_RETURN(const auto disks, ListCandidates(deps.host->disk(), context, selector));
   const bool is_bare_lun =
       !selector.lun_id.empty() && selector.adapter.empty() && selector.bus.empty();
@@ -204,7 +205,8 @@ absl::Status CheckAllocationUnit(const host::DiskDescription& disk,
                    " bytes: give a multiple, or 0 to let Windows choose"));
 }
 
-absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<host::DiskDescription> FindDisk(const groups::HandlerDeps& deps,
+                                               const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned) {
   *rescanned = false;
   host::NodeVolumes seen;

@@ -41,8 +41,8 @@ std::string Message(std::vector<std::string> wrong, const std::vector<absl::Stat
 }
 
 // Adds the faults of a volume that are visible without WMI.
-void AddSeen(const groups::Deps& deps, const CallContext& context, host::VolumeHealth* health,
-             std::vector<std::string>* wrong) {
+void AddSeen(const groups::HandlerDeps& deps, const CallContext& context,
+             host::VolumeHealth* health, std::vector<std::string>* wrong) {
   host::VolumeHost& host = deps.host->volume();
   host::VolumeView& volume = health->volume;
   if (volume.file_system.name.empty() && health->health.empty()) {
@@ -65,7 +65,7 @@ struct VolumeLook {
   std::vector<std::string> wrong;
 };
 
-absl::StatusOr<VolumeLook> LookAt(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<VolumeLook> LookAt(const groups::HandlerDeps& deps, const CallContext& context,
                                   const VolumeId& volume) {
   ABSL_ASSIGN_OR_RETURN(auto health, deps.host->volume().ReadHealth(context, volume));
   VolumeLook look{.health = std::move(health), .wrong = {}};

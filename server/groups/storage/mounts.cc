@@ -60,7 +60,8 @@ MountState StateOf(const host::FoundLink& link, const Connected& connected) {
   return MountState::kUndetermined;
 }
 
-absl::StatusOr<host::LinkList> ListLinks(const groups::Deps& deps, const CallContext& context,
+absl::StatusOr<host::LinkList> ListLinks(const groups::HandlerDeps& deps,
+                                         const CallContext& context,
                                          const std::vector<ConfinedPath>& starts) {
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockListing(*deps.locks, context));
   return deps.host->filesystem().ListLinks(context, starts);

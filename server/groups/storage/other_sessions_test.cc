@@ -216,7 +216,7 @@ TEST_P(OtherSessionsTest, UnstageTargetKeepsASessionWhoseVolumeIsBeingStaged) {
     const auto node = NodeIn(state);
     Process unstaging(node.get());
     Process other(node.get());
-    groups::Deps deps = other.deps;
+    groups::HandlerDeps deps = other.deps;
     deps.locks = &unstaging.locks;
     const auto storage = NewStorageService(deps);
     bool is_staged = false;

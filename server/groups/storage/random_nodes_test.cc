@@ -129,7 +129,7 @@ class Sequence {
     if (failed_) return;
     node_ = *std::move(made);
     faults_ = node_->Snapshot().faults;
-    groups::Deps deps;
+    groups::HandlerDeps deps;
     deps.bind_smb_credentials = tenants_.is_bound();
     for (auto* const process : {&process_, &other_}) {
       *process = std::make_unique<NodeProcess>(node_.get(), &meanwhile_, &held_, deps);

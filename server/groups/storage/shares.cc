@@ -55,7 +55,7 @@ absl::Status NotADirectory(const ConfinedPath& path) {
 
 class ShareStager {
  public:
-  ShareStager(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
+  ShareStager(const groups::HandlerDeps& deps, const CallContext& context, const UncPath& remote,
               host::SmbCredentials credentials, const ConfinedPath& target)
       : deps_(deps),
         context_(context),
@@ -186,7 +186,7 @@ class ShareStager {
     return deps_.host->filesystem().Remove(context, target_, false);
   }
 
-  const groups::Deps& deps_;
+  const groups::HandlerDeps& deps_;
   const CallContext& context_;
   const UncPath& remote_;
   const std::string share_;
@@ -199,7 +199,7 @@ class ShareStager {
 
 class ShareUnstager {
  public:
-  ShareUnstager(const groups::Deps& deps, const CallContext& context,
+  ShareUnstager(const groups::HandlerDeps& deps, const CallContext& context,
                 const std::optional<UncPath>& remote, const ConfinedPath& target)
       : deps_(deps), host_(*deps.host), context_(context), remote_(remote), target_(target) {}
 
@@ -352,7 +352,7 @@ class ShareUnstager {
     response_.warnings.push_back(std::move(warning));
   }
 
-  const groups::Deps& deps_;
+  const groups::HandlerDeps& deps_;
   host::Host& host_;
   const CallContext& context_;
   const std::optional<UncPath>& remote_;

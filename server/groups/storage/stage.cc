@@ -23,7 +23,7 @@ namespace {
 // memory, so a call can be repeated after any crash.
 class VolumeStager {
  public:
-  VolumeStager(const groups::Deps& deps, const CallContext& context,
+  VolumeStager(const groups::HandlerDeps& deps, const CallContext& context,
                const StageVolumeRequest& request, const StagingFields& fields, StepClock clock = {})
       : deps_(deps),
         host_(*deps.host),
@@ -317,7 +317,7 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  const groups::Deps& deps_;
+  const groups::HandlerDeps& deps_;
   host::Host& host_;
   ResourceLocks& locks_;
   const CallContext& context_;
@@ -356,7 +356,7 @@ absl::StatusOr<StageVolumeResponse> StorageService::StageVolume(const CallContex
   return VolumeStager(deps_, context, request, fields).Find();
 }
 
-absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
+absl::StatusOr<StagingFields> ReadStaging(const groups::HandlerDeps& deps,
                                           const StageVolumeRequest& request) {
   ABSL_ASSIGN_OR_RETURN(auto target,
                         ConfinedPath::Parse(deps.roots, "target_path", request.target_path,
@@ -368,7 +368,7 @@ absl::StatusOr<StagingFields> ReadStaging(const groups::Deps& deps,
 }
 
 absl::StatusOr<StageVolumeResponse> StageFoundDisk(
-    const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
+    const groups::HandlerDeps& deps, const CallContext& context, const StageVolumeRequest& request,
     const StagingFields& fields, const host::DiskDescription& disk, StepClock clock) {
   return VolumeStager(deps, context, request, fields, clock).Run(disk);
 }

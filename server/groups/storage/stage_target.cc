@@ -63,7 +63,7 @@ bool IsBy(const host::IscsiSession& session, const IscsiPortal& portal) {
 
 class TargetStager {
  public:
-  TargetStager(const groups::Deps& deps, const CallContext& context,
+  TargetStager(const groups::HandlerDeps& deps, const CallContext& context,
                const StageTargetRequest& request, std::vector<IscsiPortal> portals,
                host::ChapCredentials credentials)
       : deps_(deps),
@@ -334,7 +334,7 @@ class TargetStager {
     }
   }
 
-  const groups::Deps& deps_;
+  const groups::HandlerDeps& deps_;
   host::Host& host_;
   const CallContext& context_;
   const StageTargetRequest& request_;

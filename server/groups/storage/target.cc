@@ -47,8 +47,8 @@ absl::StatusOr<IscsiPortal> ParsePortal(const std::string& field, absl::string_v
   return iscsi::ReadPortal(field, field, std::string(address), port);
 }
 
-absl::StatusOr<bool> IsInUse(const groups::Deps& deps, const CallContext& context, uint32_t disk,
-                             bool is_unstaged, host::NodeVolumes* seen) {
+absl::StatusOr<bool> IsInUse(const groups::HandlerDeps& deps, const CallContext& context,
+                             uint32_t disk, bool is_unstaged, host::NodeVolumes* seen) {
   host::VolumeHost& host = deps.host->volume();
   const auto volumes = host.LookAtDisk(context, disk, deps.roots.get(), seen);
   // Disks and volumes may disappear at any time.
@@ -105,7 +105,7 @@ absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
 }
 
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
-    const groups::Deps& deps, const CallContext& context, const std::string& iqn,
+    const groups::HandlerDeps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const IscsiSession&)>& may_end, std::optional<uint32_t> unstaged) {
   host::IscsiHost& iscsi = deps.host->iscsi();
   UnusedSessions result;

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/groups/deps.h"
+#include "server/groups/handler_deps.h"
 #include "server/host/disk_host.h"
 #include "server/host/iscsi_host.h"
 #include "server/names/volume_id.h"
@@ -62,7 +62,7 @@ struct UnusedSessions {
 // tenant's: if Windows does not end that session, its disks count as in use, and the call does not
 // fail.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
-    const groups::Deps& deps, const CallContext& context, const std::string& iqn,
+    const groups::HandlerDeps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,
     std::optional<uint32_t> unstaged = std::nullopt);
 

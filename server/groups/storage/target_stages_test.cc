@@ -35,7 +35,7 @@ class TargetStagesTest : public TargetTest, public testing::WithParamInterface<b
   // One StageTarget call, and a second set of dependencies for another tenant's call.
   struct Round {
     Machine& node;
-    groups::Deps others;
+    groups::HandlerDeps others;
     // Has a short deadline, because StageTarget may hold a lock.
     CallContext context;
     // Cancels StageTarget, as if its caller had left.

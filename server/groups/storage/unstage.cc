@@ -34,8 +34,8 @@ struct TargetState {
 // a cluster (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 class VolumeUnstager {
  public:
-  VolumeUnstager(const groups::Deps& deps, const CallContext& context, const ConfinedPath& target,
-                 bool keep_online, StepClock clock)
+  VolumeUnstager(const groups::HandlerDeps& deps, const CallContext& context,
+                 const ConfinedPath& target, bool keep_online, StepClock clock)
       : host_(*deps.host),
         locks_(*deps.locks),
         roots_(deps.roots.get()),
@@ -234,7 +234,7 @@ class VolumeUnstager {
 
 }  // namespace
 
-absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::Deps& deps,
+absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::HandlerDeps& deps,
                                                     const CallContext& context,
                                                     const ConfinedPath& target, bool keep_online,
                                                     StepClock clock) {

@@ -21,7 +21,7 @@ using host::IscsiPortal;
 
 class TargetUnstager {
  public:
-  TargetUnstager(const groups::Deps& deps, const CallContext& context,
+  TargetUnstager(const groups::HandlerDeps& deps, const CallContext& context,
                  const UnstageTargetRequest& request, const ConfinedPath& target,
                  std::vector<IscsiPortal> portals)
       : deps_(deps),
@@ -124,7 +124,7 @@ class TargetUnstager {
     return absl::OkStatus();
   }
 
-  const groups::Deps& deps_;
+  const groups::HandlerDeps& deps_;
   host::Host& host_;
   const CallContext& context_;
   const UnstageTargetRequest& request_;

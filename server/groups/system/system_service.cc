@@ -35,7 +35,7 @@ absl::Status CheckName(const std::string& name) {
 
 class SystemService final : public Service {
  public:
-  explicit SystemService(const groups::Deps& deps) : deps_(deps) {}
+  explicit SystemService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
   absl::StatusOr<GetBIOSSerialNumberResponse> GetBIOSSerialNumber(
       const CallContext& context, const GetBIOSSerialNumberRequest&) override {
@@ -122,12 +122,12 @@ class SystemService final : public Service {
     }
   }
 
-  const groups::Deps deps_;
+  const groups::HandlerDeps deps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Service> NewSystemService(const groups::Deps& deps) {
+std::unique_ptr<Service> NewSystemService(const groups::HandlerDeps& deps) {
   return std::make_unique<SystemService>(deps);
 }
 

@@ -123,7 +123,7 @@ class Meanwhile final : public ProcessLocks {
 struct NodeProcess {
   // Sets the host, the locks and the roots of `deps`; a test may set the other fields.
   NodeProcess(machine::simulator::Machine* node, std::function<void()>* meanwhile,
-              HeldLocks* held = nullptr, groups::Deps deps = {})
+              HeldLocks* held = nullptr, groups::HandlerDeps deps = {})
       : locks(std::make_unique<Meanwhile>(meanwhile, held != nullptr ? held : &own_held)),
         host(std::make_unique<host::Host>(
             std::make_unique<DyingSession>(&life, node->core()),

@@ -74,7 +74,7 @@ struct ScaledNode {
         machine(*machine::simulator::LoadScenario(ScaledScenario(size), "scaled")),
         host(machine::simulator::wmi::NewSimulatedSession(machine->core()),
              machine::simulator::NewSimulatedOs(machine->core())) {
-    Deps deps;
+    HandlerDeps deps;
     deps.host = &host;
     deps.locks = &locks;
     deps.roots = *PathRoots::Parse("root", {R"(C:\var\lib\kubelet)"});

@@ -16,7 +16,7 @@ namespace {
 
 class VolumeService final : public Service {
  public:
-  explicit VolumeService(const groups::Deps& deps) : deps_(deps) {}
+  explicit VolumeService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
   absl::StatusOr<ListVolumesOnDiskResponse> ListVolumesOnDisk(
       const CallContext& context, const ListVolumesOnDiskRequest& request) override {
@@ -163,12 +163,12 @@ class VolumeService final : public Service {
     return is_there ? Appended(error, absl::StrCat("the path exists, but ", why.message())) : error;
   }
 
-  const groups::Deps deps_;
+  const groups::HandlerDeps deps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Service> NewVolumeService(const groups::Deps& deps) {
+std::unique_ptr<Service> NewVolumeService(const groups::HandlerDeps& deps) {
   return std::make_unique<VolumeService>(deps);
 }
 

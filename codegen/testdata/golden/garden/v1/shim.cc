@@ -9,10 +9,9 @@
 namespace csi_proxy::garden::v1 {
 
 absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request,
-    PlantResponse* response) {
+                         PlantResponse* response) {
   return rpc::RunAt(calls_, methods::kPlant, context, [&](const CallContext& c) {
-    if (absl::Status status = rpc::CheckKnownFields(methods::kPlant, request);
-        !status.ok()) {
+    if (absl::Status status = rpc::CheckKnownFields(methods::kPlant, request); !status.ok()) {
       return status;
     }
     garden::PlantRequest hub_request;
@@ -24,10 +23,9 @@ absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request
 }
 
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
-    ListPlantsResponse* response) {
+                              ListPlantsResponse* response) {
   return rpc::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
-    if (absl::Status status = rpc::CheckKnownFields(methods::kListPlants, request);
-        !status.ok()) {
+    if (absl::Status status = rpc::CheckKnownFields(methods::kListPlants, request); !status.ok()) {
       return status;
     }
     garden::ListPlantsRequest hub_request;
@@ -40,20 +38,18 @@ absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsReques
 
 namespace {
 
-std::shared_ptr<void> Open(garden::Service* service, const rpc::Deps* calls) {
+std::shared_ptr<void> Open(garden::Service* service, const rpc::CallDeps* calls) {
   return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));
 }
 
 constexpr rpc::UnaryMethod kMethods[] = {
-    rpc::MakeUnaryMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(
-        methods::kPlant),
+    rpc::MakeUnaryMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(methods::kPlant),
     rpc::MakeUnaryMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
         methods::kListPlants),
 };
 
 }  // namespace
 
-const rpc::ServedVersion<garden::Service> kServed = {
-    "v1", "v1.Garden", &Open, kMethods};
+const rpc::ServedVersion<garden::Service> kServed = {"v1", "v1.Garden", &Open, kMethods};
 
 }  // namespace csi_proxy::garden::v1

@@ -77,8 +77,9 @@ class CallGate {
   Condition emptied_;
 };
 
-// REQUIRES: every object pointed to outlives the services made with Deps; `executor` is not null.
-struct Deps {
+// REQUIRES: every object pointed to outlives the services made with CallDeps; `executor` is not
+// null.
+struct CallDeps {
   Executor* executor = nullptr;
   size_t executor_index = 0;  // of `executor`, in Tenant::queues
   std::vector<CallObserver*> observers = {};

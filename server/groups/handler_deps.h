@@ -41,13 +41,13 @@ struct NodeRules {
 
 namespace groups {
 
-struct Deps : NodeRules {
+struct HandlerDeps : NodeRules {
   // Not owned; must outlive the handlers. All handlers of a node must share the locks.
   host::Host* host = nullptr;
   ResourceLocks* locks = nullptr;
   // Receives the lines about formats; may be null.
   LineFunction log = nullptr;
-  // Shared by all handlers of a node: each handler has a copy of Deps.
+  // Shared by all handlers of a node: each handler has a copy of HandlerDeps.
   std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
   std::shared_ptr<storage::FailedPortals> failed_portals =
       std::make_shared<storage::FailedPortals>();

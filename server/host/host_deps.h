@@ -14,7 +14,7 @@
 namespace csi_proxy::host {
 
 // The dependencies of the six hosts. REQUIRES: the objects outlive the hosts.
-struct Deps {
+struct HostDeps {
   cim::Session* wmi = nullptr;
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
