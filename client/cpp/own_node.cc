@@ -12,11 +12,13 @@
 
 namespace csi_proxy::client {
 OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,
-                 std::shared_ptr<spdlog::logger> logger, std::unique_ptr<service::Metrics> metrics)
-    : node_(std::move(machine), std::move(rules),
-            std::make_unique<service::SpdlogAuditSink>(logger, service::LogFormat::kText),
-            service::LinesTo(logger, spdlog::level::info),
-            service::LinesTo(logger, spdlog::level::warn)),
+                 std::shared_ptr<spdlog::logger> logger,
+                 std::unique_ptr<observability::Metrics> metrics)
+    : node_(
+          std::move(machine), std::move(rules),
+          std::make_unique<observability::SpdlogAuditSink>(logger, observability::LogFormat::kText),
+          observability::LinesTo(logger, spdlog::level::info),
+          observability::LinesTo(logger, spdlog::level::warn)),
       calls_(node_, logger, std::move(metrics),
              {.max_calls = options.max_calls,
               .max_queued = options.max_queued,
@@ -39,12 +41,13 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                      .require_privacy = options.require_privacy,
                      .bind_smb_credentials = options.bind_smb_credentials};
   if (options.log == nullptr) options.log = LogToStderr;
-  std::shared_ptr<spdlog::logger> logger = service::NewFunctionLogger(options.log);
-  ABSL_ASSIGN_OR_RETURN(
-      auto metrics,
-      service::Metrics::Serve("metrics_bind_address", options.metrics_bind_address,
-                              service::LinesTo(logger, spdlog::level::warn), "embedded"));
-  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine, open(service::LinesTo(logger, spdlog::level::warn)));
+  std::shared_ptr<spdlog::logger> logger = observability::NewFunctionLogger(options.log);
+  ABSL_ASSIGN_OR_RETURN(auto metrics,
+                        observability::Metrics::Serve(
+                            "metrics_bind_address", options.metrics_bind_address,
+                            observability::LinesTo(logger, spdlog::level::warn), "embedded"));
+  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
+                        open(observability::LinesTo(logger, spdlog::level::warn)));
   return std::shared_ptr<Node>(new OwnNode(std::move(machine), options, std::move(rules),
                                            std::move(logger), std::move(metrics)));
 }

@@ -35,7 +35,7 @@ class OwnNode final : public Node {
 
  private:
   OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,
-          std::shared_ptr<spdlog::logger> logger, std::unique_ptr<service::Metrics> metrics);
+          std::shared_ptr<spdlog::logger> logger, std::unique_ptr<observability::Metrics> metrics);
 
   OwnNode* own() override { return this; }
 

@@ -18,10 +18,11 @@ int Main(int argc, char** argv) {
   const auto line = ctl::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
   const bool verbose = line.ok() && line->verbose;
   // gRPC also logs events that are not faults, such as the timer of a call that timed out.
-  csi_proxy::service::RouteLibraryLogs([verbose](Severity severity, absl::string_view message) {
-    if (verbose || severity == Severity::kError) std::cerr << absl::StrCat(message, "\n");
-  });
-  csi_proxy::service::RouteGrpcLogs();
+  csi_proxy::observability::RouteLibraryLogs(
+      [verbose](Severity severity, absl::string_view message) {
+        if (verbose || severity == Severity::kError) std::cerr << absl::StrCat(message, "\n");
+      });
+  csi_proxy::observability::RouteGrpcLogs();
   if (!line.ok()) {
     std::cerr << "error: " << line.status().message() << "\nhint: `csi-proxyctl --help`\n";
     return ctl::kUsage;

@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "server/observability/library_log.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 void Write(gpr_log_func_args* message) {
@@ -19,4 +19,4 @@ void Write(gpr_log_func_args* message) {
 
 void RouteGrpcLogs() { gpr_set_log_function(Write); }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

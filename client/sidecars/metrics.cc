@@ -18,8 +18,8 @@ const auto& kBuckets = *new prometheus::Histogram::BucketBoundaries{
 }  // namespace
 
 Metrics::Metrics(std::string driver_name) : driver_name_(std::move(driver_name)) {
-  service::AddFamily(registry_, prometheus::BuildGauge(), "process_start_time_seconds",
-                     "Time at which the sidecars began, in seconds since 1970.")
+  observability::AddFamily(registry_, prometheus::BuildGauge(), "process_start_time_seconds",
+                           "Time at which the sidecars began, in seconds since 1970.")
       .Add({})
       .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
 }

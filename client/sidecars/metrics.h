@@ -40,16 +40,16 @@ class Metrics {
 
   const std::string driver_name_;
   prometheus::Registry registry_;
-  prometheus::Family<prometheus::Histogram>& operations_ =
-      service::AddFamily(registry_, prometheus::BuildHistogram(), "csi_sidecar_operations_seconds",
-                         "Duration of calls to the driver, by gRPC status code.");
+  prometheus::Family<prometheus::Histogram>& operations_ = observability::AddFamily(
+      registry_, prometheus::BuildHistogram(), "csi_sidecar_operations_seconds",
+      "Duration of calls to the driver, by gRPC status code.");
   prometheus::Family<prometheus::Gauge>& registered_ =
-      service::AddFamily(registry_, prometheus::BuildGauge(), "csi_sidecar_registered",
-                         "1 once the kubelet has accepted the driver.");
-  prometheus::Family<prometheus::Counter>& registrations_ =
-      service::AddFamily(registry_, prometheus::BuildCounter(), "csi_sidecar_registrations_total",
-                         "How often the kubelet has accepted the driver.");
-  prometheus::Family<prometheus::Counter>& sockets_remade_ = service::AddFamily(
+      observability::AddFamily(registry_, prometheus::BuildGauge(), "csi_sidecar_registered",
+                               "1 once the kubelet has accepted the driver.");
+  prometheus::Family<prometheus::Counter>& registrations_ = observability::AddFamily(
+      registry_, prometheus::BuildCounter(), "csi_sidecar_registrations_total",
+      "How often the kubelet has accepted the driver.");
+  prometheus::Family<prometheus::Counter>& sockets_remade_ = observability::AddFamily(
       registry_, prometheus::BuildCounter(), "csi_sidecar_registration_sockets_remade_total",
       "Registration sockets made again, because they were removed or the kubelet did not call "
       "them.");

@@ -31,7 +31,7 @@ rpc::Executor::Limits ExecutorLimits(const NodeCalls::Limits& limits) {
 }  // namespace
 
 NodeCalls::NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logger>& logger,
-                     std::unique_ptr<service::Metrics> metrics, const Limits& limits)
+                     std::unique_ptr<observability::Metrics> metrics, const Limits& limits)
     : node_(node),
       executor_limits_(ExecutorLimits(limits)),
       call_log_(logger, node.audit()),
@@ -77,7 +77,8 @@ void NodeCalls::ServeRemotely(rpc::InlineCalls* inline_calls, rpc::CallGate* gat
   }
 }
 
-void NodeCalls::ReportConnections(std::function<service::Metrics::Connections()> connections) {
+void NodeCalls::ReportConnections(
+    std::function<observability::Metrics::Connections()> connections) {
   if (metrics_ == nullptr) return;
   const auto queued = [this] {
     std::vector<std::pair<std::string, size_t>> depths;

@@ -34,7 +34,7 @@ class NodeCalls {
   // Logs calls to `logger`. Counts them in `metrics` if that is not null. REQUIRES: `node` outlives
   // this object.
   NodeCalls(const ManagedNode& node, const std::shared_ptr<spdlog::logger>& logger,
-            std::unique_ptr<service::Metrics> metrics, const Limits& limits);
+            std::unique_ptr<observability::Metrics> metrics, const Limits& limits);
   ~NodeCalls();
 
   // Returns the executor, observers and limits for the calls of `group`, which this object owns;
@@ -49,7 +49,7 @@ class NodeCalls {
   void ServeRemotely(rpc::InlineCalls* inline_calls, rpc::CallGate* gate);
 
   // Adds the counters of connections to the metrics; null removes them.
-  void ReportConnections(std::function<service::Metrics::Connections()> connections);
+  void ReportConnections(std::function<observability::Metrics::Connections()> connections);
 
  private:
   // Each group has its own threads, so that a pod that floods one group does not starve the others.
@@ -63,8 +63,8 @@ class NodeCalls {
   const rpc::Executor::Limits executor_limits_;
   // Destroyed in reverse order: the executors, which run the calls, before the objects that calls
   // use.
-  service::CallLog call_log_;
-  const std::unique_ptr<service::Metrics> metrics_;
+  observability::CallLog call_log_;
+  const std::unique_ptr<observability::Metrics> metrics_;
   std::vector<rpc::CallObserver*> observers_;
   std::vector<Group> groups_;
 };

@@ -15,7 +15,7 @@
 #include "server/observability/logging.h"
 #include "server/platform/peer_process.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 // Returns the level of a call's line. Success, and errors that callers often cause, such as a
@@ -123,4 +123,4 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
                          record.subject));
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -11,7 +11,7 @@
 #include "server/observability/logging.h"
 #include "server/observability/repeats.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // Logs every call at verbosity 2, otherwise only failures other than NOT_FOUND, ALREADY_EXISTS and
 // CANCELLED. Repeated failures of a client are counted, and the counts are logged once a minute. A
@@ -50,4 +50,4 @@ class SpdlogAuditSink final : public AuditLog {
   Repeats repeats_;
 };
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -10,7 +10,7 @@
 #include "server/names/unicode.h"
 #include "server/observability/repeats.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 struct LibraryLog {
@@ -53,4 +53,4 @@ void RouteLibraryLogs(LogFunction log) {
   google::protobuf::SetLogHandler(WriteOfProtobuf);
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

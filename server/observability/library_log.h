@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/log_function.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // Passes messages of protobuf to `log` instead of standard error: escaped, shortened, one line
 // each; at most five a minute from one place in the code, then a count. kError means that the
@@ -26,4 +26,4 @@ void RouteGrpcLogs();
 void WriteLibraryLine(const char* library, const char* file, int line, Severity severity,
                       absl::string_view message);
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

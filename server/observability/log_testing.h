@@ -4,7 +4,7 @@
 #include <regex>
 #include <string>
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // The parser `glog` in the configuration of Fluent Bit on GCE's nodes, which is `Parser_Firstline`
 // for csi-proxy.log (cluster/gce/windows/k8s-node-setup.psm1 of Kubernetes).
@@ -19,4 +19,4 @@ inline bool GlogReads(const std::string& line) {
   return std::regex_match(line, parser);
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -17,7 +17,7 @@
 #include <cstring>
 #endif
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 // Calls `write` with a copy of the message that has a place in the code and one line of text.
@@ -116,4 +116,4 @@ std::string MachineName() {
 }
 #endif
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/log_function.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // Logs a line with the place in the code that it comes from.
 void Log(spdlog::logger& logger, spdlog::level::level_enum level, const LogText& line);
@@ -35,4 +35,4 @@ absl::StatusOr<std::string> LogFileName(const std::string& name);
 // Returns the machine's name up to its first dot, or `unknownhost`. Thread-safe.
 std::string MachineName();
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -6,7 +6,7 @@
 #include "server/observability/loggers.h"
 #include "server/platform/win32.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 spdlog::sink_ptr NewEventLogSink() {
   return std::make_shared<spdlog::sinks::win_eventlog_sink_mt>("csi-proxy");
@@ -40,4 +40,4 @@ std::string MachineName() {
   return GetComputerNameA(name, &size) != 0 ? name : "unknownhost";
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -20,7 +20,7 @@
 #include "server/observability/loggers.h"
 #include "server/observability/product_version.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 // The number of full log files kept beside the current one.
@@ -162,4 +162,4 @@ std::string JsonLine(absl::Time time, const AuditRecord& record) {
   return Print(line);
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "server/base/audit.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 enum class LogFormat { kText, kJson };
 
@@ -54,4 +54,4 @@ struct LogOptions {
 // REQUIRES: called before threads are started.
 absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log = nullptr);
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

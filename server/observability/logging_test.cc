@@ -22,7 +22,7 @@
 #include "server/observability/log_testing.h"
 #include "server/observability/loggers.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 using testing::EndsWith;
@@ -451,4 +451,4 @@ TEST_F(LoggingTest, ALogFileThatCannotBeOpenedIsAnError) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

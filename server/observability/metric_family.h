@@ -3,7 +3,7 @@
 
 #include <prometheus/registry.h>
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // Adds a family of series to the registry. `builder` is prometheus::BuildGauge() or another builder
 // of the library.
@@ -13,4 +13,4 @@ auto& AddFamily(prometheus::Registry& registry, Builder builder, const char* nam
   return builder.Name(name).Help(help).Register(registry);
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -35,7 +35,7 @@
 #include "server/observability/product_version.h"
 #include "server/platform/peer_process.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 using prometheus::MetricType;
@@ -399,4 +399,4 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option
   return metrics;
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -20,7 +20,7 @@
 #include "server/groups/share_count.h"
 #include "server/groups/smb/known_shares.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics : public rpc::CallObserver {
@@ -61,4 +61,4 @@ class Metrics : public rpc::CallObserver {
   virtual void SetGauges(Gauges gauges) = 0;
 };
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

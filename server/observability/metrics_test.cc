@@ -20,7 +20,7 @@
 #include "server/http/http_testing.h"
 #include "server/observability/product_version.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 using testing::HasSubstr;
@@ -341,4 +341,4 @@ TEST(MetricsServeTest, APortWithoutAHostListensOnAllAddressesWithAWarning) {
 #endif
 
 }  // namespace
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

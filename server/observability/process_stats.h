@@ -1,7 +1,7 @@
 // The process metrics that Prometheus' client libraries report.
 #pragma once
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // The metrics of a process. On Windows, as in client_golang, `open_descriptors` counts handles and
 // `virtual_bytes` private bytes
@@ -13,4 +13,4 @@ struct ProcessStats {
 // Returns the metrics of this process; 0 for a metric that cannot be read. Thread-safe.
 ProcessStats ReadProcessStats();
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -6,7 +6,7 @@
 
 #include "server/observability/process_stats.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 ProcessStats ReadProcessStats() {
   ProcessStats stats{.cpu_seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC};
@@ -22,4 +22,4 @@ ProcessStats ReadProcessStats() {
   return stats;
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

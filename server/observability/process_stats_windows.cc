@@ -6,7 +6,7 @@
 
 #include "server/observability/process_stats.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 double Seconds(const FILETIME& time) {
@@ -33,4 +33,4 @@ ProcessStats ReadProcessStats() {
   return stats;
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

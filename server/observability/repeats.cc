@@ -7,7 +7,7 @@
 #include "csi_proxy/steady_time.h"
 #include "server/calls/tenant_part.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 // The percentage of tenant_part.h for the kinds of a process among the kinds of its tenant.
@@ -78,4 +78,4 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, S
   return false;
 }
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

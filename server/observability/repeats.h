@@ -17,7 +17,7 @@
 #include "csi_proxy/steady_time.h"
 #include "server/base/condition.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 
 // Chooses the events to log. A kind of events is a method, a process and a code. The first kWritten
 // events of a kind in a minute are logged, and the rest are counted until the minute ends. For each
@@ -80,4 +80,4 @@ class Repeats {
   std::map<std::string, std::map<absl::StatusCode, Kinds>> tenants_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

@@ -5,7 +5,7 @@
 
 #include "csi_proxy/steady_time.h"
 
-namespace csi_proxy::service {
+namespace csi_proxy::observability {
 namespace {
 
 using testing::IsEmpty;
@@ -116,4 +116,4 @@ TEST_F(RepeatsTest, TheNumberOfKindsOfEventsIsLimitedOverAllTenants) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::service
+}  // namespace csi_proxy::observability

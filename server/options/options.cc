@@ -139,7 +139,7 @@ constexpr char kDefaultWorkingDir[] = R"(C:\var\lib\kubelet)";
 Value Path(std::optional<std::string>* out) { return Text(out, "PATH", kDefaultWorkingDir); }
 
 Flags Describe(Options& o, Directories& directories) {
-  service::LogOptions& log = o.log;
+  observability::LogOptions& log = o.log;
   const auto set_verbosity = [&log](const std::string& value) {
     return absl::SimpleAtoi(value, &log.verbosity);
   };
@@ -214,7 +214,8 @@ Flags Describe(Options& o, Directories& directories) {
       {{"v",
         {kLevel, "N", "0", set_verbosity},
         "verbosity: 0 start and failures, 2 every call, 4 details"},
-       {"log-format", Choice(&log.format, "FORMAT", "text", "json", service::LogFormat::kJson),
+       {"log-format",
+        Choice(&log.format, "FORMAT", "text", "json", observability::LogFormat::kJson),
         "text, as klog writes it, or json"},
        {"logtostderr", Bool(&log.to_stderr), "log to standard error; default true"},
        {"alsologtostderr", Bool(&log.also_to_stderr),

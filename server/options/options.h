@@ -58,7 +58,7 @@ struct Options {
   absl::Duration max_call_duration = absl::Minutes(10);
   absl::Duration stop_grace_period = absl::Seconds(20);
 
-  service::LogOptions log;
+  observability::LogOptions log;
   // The address of the Prometheus metrics; empty to disable them.
   std::string metrics_bind_address;
 

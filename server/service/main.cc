@@ -31,47 +31,47 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   ABSL_ASSIGN_OR_RETURN(OpenedNode opened, OpenNode(options));
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
                         Server::Start(options, *opened.node, std::move(opened.services)));
-  const auto log = spdlog::get(service::kServiceLogger);
-  service::Log(*log, spdlog::level::info,
-               absl::StrCat("csi-proxy ", kVersion, " serves ", server->PipeNames().size(),
-                            " pipes for the ",
-                            options.host == HostKind::kSimulated ? "simulated" : "Windows",
-                            " node; ", ChangedFlagsText(FlagsInForce(options))));
+  const auto log = spdlog::get(observability::kServiceLogger);
+  observability::Log(*log, spdlog::level::info,
+                     absl::StrCat("csi-proxy ", kVersion, " serves ", server->PipeNames().size(),
+                                  " pipes for the ",
+                                  options.host == HostKind::kSimulated ? "simulated" : "Windows",
+                                  " node; ", ChangedFlagsText(FlagsInForce(options))));
   supervisor.ReportRunning();
 
   const std::string stopped_by = supervisor.AwaitStop();
-  service::Log(*log, spdlog::level::info,
-               absl::StrCat("stopping on ", stopped_by, ": calls under way have ",
-                            absl::FormatDuration(options.stop_grace_period), " to finish"));
+  observability::Log(*log, spdlog::level::info,
+                     absl::StrCat("stopping on ", stopped_by, ": calls under way have ",
+                                  absl::FormatDuration(options.stop_grace_period), " to finish"));
   supervisor.ReportStopping(options.stop_grace_period + kStopMargin);
   server->Stop(options.stop_grace_period);
-  service::Log(*log, spdlog::level::info, "stopped");
+  observability::Log(*log, spdlog::level::info, "stopped");
   return absl::OkStatus();
 }
 
 // Runs the service from start to stop. Returns an ExitCode.
 int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
   const spdlog::sink_ptr event_log =
-      supervisor.IsServiceManager() ? service::NewEventLogSink() : nullptr;
+      supervisor.IsServiceManager() ? observability::NewEventLogSink() : nullptr;
   absl::Status status = options.status();
-  if (status.ok()) status = service::InitLogging(options->log, event_log);
+  if (status.ok()) status = observability::InitLogging(options->log, event_log);
   // Reports bad flags or a bad log file where an operator looks for a service's failures.
-  if (!status.ok()) (void)service::InitLogging({}, event_log);
+  if (!status.ok()) (void)observability::InitLogging({}, event_log);
   // Clients can cause messages of protobuf, so they are logged at full verbosity only. A message
   // with which protobuf ends the process is always logged and flushed.
-  service::RouteLibraryLogs([](Severity severity, const LogText& line) {
-    const auto calls = spdlog::get(service::kCallLogger);
+  observability::RouteLibraryLogs([](Severity severity, const LogText& line) {
+    const auto calls = spdlog::get(observability::kCallLogger);
     const bool fatal = severity == Severity::kError;
-    service::Log(*calls, fatal ? spdlog::level::err : spdlog::level::trace, line);
+    observability::Log(*calls, fatal ? spdlog::level::err : spdlog::level::trace, line);
     if (fatal) calls->flush();
   });
-  const auto log = spdlog::get(service::kServiceLogger);
+  const auto log = spdlog::get(observability::kServiceLogger);
   if (options.ok() && !options->ignored_words.empty()) {
-    service::Log(*log, spdlog::level::warn, IgnoredWords(options->ignored_words));
+    observability::Log(*log, spdlog::level::warn, IgnoredWords(options->ignored_words));
   }
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;
-  service::Log(*log, spdlog::level::err, absl::StrCat("cannot start: ", status.message()));
+  observability::Log(*log, spdlog::level::err, absl::StrCat("cannot start: ", status.message()));
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 

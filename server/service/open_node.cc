@@ -14,7 +14,7 @@
 namespace csi_proxy {
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
   const auto log = spdlog::default_logger();
-  const LineFunction warn = service::LinesTo(log, spdlog::level::warn);
+  const LineFunction warn = observability::LinesTo(log, spdlog::level::warn);
   OpenedNode opened;
   const bool simulated = options.host == HostKind::kSimulated;
   absl::StatusOr<OpenedMachine> machine =
@@ -48,9 +48,9 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
                 .local_shares_remedy =
                     ". If the node serves the share, start csi-proxy with -allow-local-shares",
                 .keep_foreign_data = options.keep_foreign_data},
-      std::make_unique<service::SpdlogAuditSink>(spdlog::get(service::kAuditLogger),
-                                                 options.log.format),
-      service::LinesTo(log, spdlog::level::info), warn);
+      std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),
+                                                       options.log.format),
+      observability::LinesTo(log, spdlog::level::info), warn);
   return opened;
 }
 

@@ -88,7 +88,7 @@ TEST(OptionsTest, FlagsOfNodeBootstrapScriptsAreAccepted) {
       MustParse({"-log_file=C:\\etc\\kubernetes\\logs\\csi-proxy.log", "-logtostderr=false"});
   EXPECT_EQ(gke.log.file, "C:\\etc\\kubernetes\\logs\\csi-proxy.log");
   EXPECT_EQ(MustParse({"-metrics-bind-address=:8888"}).metrics_bind_address, ":8888");
-  const service::LogOptions klogs =
+  const observability::LogOptions klogs =
       MustParse({"-stderrthreshold=2", "-vmodule=a=1", "-one_output", "-skip_headers=true",
                  "-skip_log_headers", "-add_dir_header", "-log_backtrace_at=a.go:1",
                  "-alsologtostderrthreshold=ERROR", "-legacy_stderr_threshold_behavior=false"})

@@ -35,13 +35,13 @@ class NodeServer final : public Server {
  public:
   absl::Status Open(const Options& options, const ManagedNode& node,
                     std::vector<ExtraService> extra) {
-    const auto log = spdlog::get(service::kServiceLogger);
-    ABSL_ASSIGN_OR_RETURN(auto metrics, service::Metrics::Serve(
+    const auto log = spdlog::get(observability::kServiceLogger);
+    ABSL_ASSIGN_OR_RETURN(auto metrics, observability::Metrics::Serve(
                                             "--metrics-bind-address", options.metrics_bind_address,
-                                            service::LinesTo(log, spdlog::level::warn)));
+                                            observability::LinesTo(log, spdlog::level::warn)));
     if (metrics != nullptr) metrics->AddFlags(FlagsInForce(options));
     calls_ = std::make_unique<NodeCalls>(
-        node, spdlog::get(service::kCallLogger), std::move(metrics),
+        node, spdlog::get(observability::kCallLogger), std::move(metrics),
         NodeCalls::Limits{.max_calls = options.max_workers,
                           .max_queued = options.max_queued,
                           .max_call_duration = options.max_call_duration,
@@ -75,7 +75,7 @@ class NodeServer final : public Server {
                                                         std::move(service.service), server));
     }
     ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(pipes)));
-    calls_->ReportConnections([this]() -> service::Metrics::Connections {
+    calls_->ReportConnections([this]() -> observability::Metrics::Connections {
       const rpc::ListenerCounters now = listener_->connections().counters();
       return {.silent = now.silent, .live = now.live, .outcomes = now.Outcomes()};
     });
@@ -95,8 +95,8 @@ class NodeServer final : public Server {
     gate_.Shut();
     if (!gate_.AwaitEmpty(SteadyTime::Now() + grace)) {
       // Logs before the waits below, because a stuck call may block the waits for ever.
-      service::Log(*spdlog::get(service::kServiceLogger), spdlog::level::warn,
-                   "the calls still under way are abandoned");
+      observability::Log(*spdlog::get(observability::kServiceLogger), spdlog::level::warn,
+                         "the calls still under way are abandoned");
     }
     // Leaves time for sending the last answers and refusals.
     absl::SleepFor(std::min(grace, kAnswersTravel));

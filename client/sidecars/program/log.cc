@@ -20,16 +20,17 @@ constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::info, spdlog::le
 
 }  // namespace
 
-LogFunction NewLog(const service::LogOptions& options, absl::string_view component,
+LogFunction NewLog(const observability::LogOptions& options, absl::string_view component,
                    spdlog::sink_ptr sink) {
   if (sink == nullptr) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  const bool json = options.format == service::LogFormat::kJson;
+  const bool json = options.format == observability::LogFormat::kJson;
   if (json) {
     sink->set_formatter(std::make_unique<spdlog::pattern_formatter>(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","severity":"%l","component":"%n","message":"%v"})",
         spdlog::pattern_time_type::utc));
   } else {
-    sink->set_formatter(service::NewTextFormatter(options.skip_headers, options.add_dir_header));
+    sink->set_formatter(
+        observability::NewTextFormatter(options.skip_headers, options.add_dir_header));
   }
   auto logger = std::make_shared<spdlog::logger>(std::string(component), std::move(sink));
   // On Windows, standard error is buffered unless it is a console.
@@ -38,8 +39,8 @@ LogFunction NewLog(const service::LogOptions& options, absl::string_view compone
     // In JSON, the message is a string with escaped quotes and backslashes.
     const std::string text =
         json ? EscapeForLog(line) : absl::StrCat(line.text, " component=\"", logger->name(), "\"");
-    service::Log(*logger, kLevels[static_cast<size_t>(severity)],
-                 LogText(text, line.file, line.line));
+    observability::Log(*logger, kLevels[static_cast<size_t>(severity)],
+                       LogText(text, line.file, line.line));
   };
 }
 

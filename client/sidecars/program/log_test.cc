@@ -20,7 +20,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string Line(const service::LogOptions& options, Severity severity, absl::string_view message) {
+std::string Line(const observability::LogOptions& options, Severity severity,
+                 absl::string_view message) {
   std::ostringstream text;
   NewLog(options, "livenessprobe", std::make_shared<spdlog::sinks::ostream_sink_mt>(text))(severity,
                                                                                            message);
@@ -29,7 +30,7 @@ std::string Line(const service::LogOptions& options, Severity severity, absl::st
 
 TEST(LogTest, TextLinesHaveKlogsFormat) {
   const std::string line = Line({}, Severity::kWarning, R"(it's "C:\csi" {})");
-  EXPECT_TRUE(service::GlogReads(line.substr(0, line.size() - 1))) << line;
+  EXPECT_TRUE(observability::GlogReads(line.substr(0, line.size() - 1))) << line;
   EXPECT_TRUE(
       std::regex_match(line, std::regex(R"(W\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ log_test\.cc:\d+\] )"
                                         R"(it's "C:\\csi" \{\} component="livenessprobe"\n)")))
@@ -42,7 +43,8 @@ TEST(LogTest, JsonLinesParseToTheSameMessage) {
   for (const std::string message : {"plain", "\"quoted\" \\ back", "Gerät", "C:\\csi\\csi.sock",
                                     "a\nb\x01\x7f\u009b\u2028\u202e", "%v {}"}) {
     google::protobuf::Struct line;
-    const std::string text = Line({.format = service::LogFormat::kJson}, Severity::kInfo, message);
+    const std::string text =
+        Line({.format = observability::LogFormat::kJson}, Severity::kInfo, message);
     ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text, &line).ok()) << text;
     EXPECT_EQ(text.find("\u202e"), std::string::npos) << "it turns the order of what follows";
     EXPECT_EQ(line.fields().at("message").string_value(), message);
@@ -55,7 +57,7 @@ TEST(LogTest, JsonLinesParseToTheSameMessage) {
         << text << error;
     EXPECT_LT(absl::AbsDuration(absl::Now() - time), absl::Minutes(1));
   }
-  EXPECT_THAT(Line({.format = service::LogFormat::kJson}, Severity::kError, "\xff"),
+  EXPECT_THAT(Line({.format = observability::LogFormat::kJson}, Severity::kError, "\xff"),
               HasSubstr("\"message\":\"\xef\xbf\xbd\"}"));
 }
 

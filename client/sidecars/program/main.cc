@@ -86,8 +86,8 @@ int Run(ProgramOptions options) {
   const LogFunction log = options.sidecars.log = log_of(options.name);
   if (registrar) registrar->log = log_of(ComponentName(Component::kRegistrar));
   if (probe) probe->log = log_of(ComponentName(Component::kLivenessProbe));
-  service::RouteLibraryLogs(log);
-  service::RouteGrpcLogs();
+  observability::RouteLibraryLogs(log);
+  observability::RouteGrpcLogs();
   for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
   if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);
   if (registrar && LookForMarker(registrar->marker_file) == Marker::kNoPlace) {

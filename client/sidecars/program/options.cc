@@ -68,9 +68,9 @@ absl::Status CheckFeatureGates(const Flags& flags, std::vector<std::string>* war
   return absl::OkStatus();
 }
 
-absl::Status SetLog(const Flags& flags, service::LogOptions* log) {
+absl::Status SetLog(const Flags& flags, observability::LogOptions* log) {
   const std::string format = flags.Text("logging-format");
-  if (format == "json") log->format = service::LogFormat::kJson;
+  if (format == "json") log->format = observability::LogFormat::kJson;
   log->add_dir_header = flags.Bool("add_dir_header");
   log->skip_headers = flags.Bool("skip_headers");
   if (format == "json" || format == "text") return absl::OkStatus();

@@ -24,7 +24,7 @@ struct ProgramOptions {
   // Complete, except for the callbacks.
   SidecarsOptions sidecars;
   // Only the format and the headers have an effect.
-  service::LogOptions log;
+  observability::LogOptions log;
   // The only component that runs, or the name of the program that contains both.
   std::string name;
   // Flags that are accepted but do not have their usual effect.
@@ -55,7 +55,7 @@ Marker LookForMarker(const std::string& marker_file);
 // to `sink`, or to standard error if `sink` is null. Each line names the component. Thread-safe.
 // The service's InitLogging() would use more memory than the rest of this program, and every node
 // runs this program once per driver.
-LogFunction NewLog(const service::LogOptions& options, absl::string_view component,
+LogFunction NewLog(const observability::LogOptions& options, absl::string_view component,
                    spdlog::sink_ptr sink = nullptr);
 
 }  // namespace csi_proxy::sidecars

@@ -245,9 +245,11 @@ TEST(ProgramOptionsTest, ControllersOfKep4958AreRefused) {
 }
 
 TEST(ProgramOptionsTest, LogFlagsSetTheLogOptions) {
-  EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log.format, service::LogFormat::kText);
-  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log.format, service::LogFormat::kText);
-  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log.format, service::LogFormat::kJson);
+  EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log.format, observability::LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log.format,
+            observability::LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log.format,
+            observability::LogFormat::kJson);
   EXPECT_TRUE(Parsed(kProbeName, {"-add_dir_header"}).log.add_dir_header);
   EXPECT_TRUE(Parsed(kProbeName, {"-skip_headers"}).log.skip_headers);
   EXPECT_THAT(Parsed(kProbeName, {"--logtostderr", "--log_dir=/logs"}).warnings, IsEmpty());
