@@ -52,9 +52,6 @@ type attack struct {
 	redials bool
 	// If set, at least one call gets this code and no call succeeds.
 	answer codes.Code
-	// If set, the known reason why the attack exceeds the limits of the table Bounds; it then does not
-	// fail the run.
-	known string
 	// True if the attack is also part of a short run.
 	short bool
 	// Prepares the attack in the attacker's process, before the measurement.

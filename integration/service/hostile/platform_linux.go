@@ -1,5 +1,3 @@
-//go:build !windows
-
 package main
 
 import (
@@ -7,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // stoppable is a service process that SIGTERM stops.
@@ -47,7 +48,15 @@ func (s *stoppable) stop() (code int, err error) {
 
 func (s *stoppable) remove() { s.command.Process.Kill() }
 
-func lowerPriority() { syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) }
+// lowerPriority leaves this process only the time that other programs do not need. Linux keeps a policy for each thread;
+// new threads inherit it (https://man7.org/linux/man-pages/man7/sched.7.html).
+func lowerPriority() {
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		id, _ := strconv.Atoi(thread.Name())
+		unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
+	}
+}
 
 func raceOnNode(options) (bool, error) { return false, fmt.Errorf("-raced needs Windows") }
 
