@@ -50,19 +50,6 @@ bool IsRoot(const ConfinedPath& path) {
   return std::find(roots.begin(), roots.end(), path.path) != roots.end();
 }
 
-// Returns the names of a path below its working directory; below the outermost if there are
-// several.
-std::vector<std::string> NamesBelowRoot(const ConfinedPath& path) {
-  std::vector<std::string> names = path.path.components();
-  if (path.roots == nullptr) return names;
-  size_t above = names.size();
-  for (const WindowsPath& root : path.roots->roots()) {
-    if (PathRoots({root}).Contains(path.path)) above = std::min(above, root.components().size());
-  }
-  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(above));
-  return names;
-}
-
 // A start of the walk.
 struct Start {
   ConfinedPath path;
@@ -140,7 +127,9 @@ class LinkWalker {
       return absl::OkStatus();
     }
     // Keeps only the handle of the start itself.
-    starts_.push_back({path, NamesBelowRoot(path), std::move(walked.held.back())});
+    starts_.push_back(
+        {path, path.roots == nullptr ? path.path.components() : NamesBelow(*path.roots, path.path),
+         std::move(walked.held.back())});
     Push({.start = starts_.size() - 1, .below = "", .depth = 0, .seen = 0});
     return absl::OkStatus();
   }

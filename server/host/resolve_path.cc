@@ -1,5 +1,6 @@
 #include "server/host/resolve_path.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,7 @@ class Walker {
   // Enters the root of the path's drive and prepends the path's components to the pending ones.
   absl::Status EnterDrive(const WindowsPath& path) {
     current_ = path.Root();
+    is_in_mount_ = false;
     Prepend(path.components());
     return EnterRoot(current_->ToString());
   }
@@ -176,15 +178,64 @@ class Walker {
 
   absl::Status EnterMount(const VolumeId& volume, const WindowsPath& current) {
     if (Confines(current)) {
-      for (const WindowsPath& root : roots_->roots()) {
-        if (HoldingVolume(root) != volume) continue;
-        return absl::PermissionDeniedError(
-            absl::StrCat(NameOf(current.ToString(), "the mount point "), " leads to the volume of ",
-                         root.ToString(), ", outside ", RootsText(*roots_)));
-      }
+      ABSL_RETURN_IF_ERROR(CheckMount(volume, current));
+      is_in_mount_ = true;
     }
     entered_by_link_ = false;
     return EnterRoot(volume.ToString());
+  }
+
+  // Returns PERMISSION_DENIED unless the mount at the end of the held entries belongs to the roots.
+  // Any program that may write to a folder can make a folder in it lead to any volume of the node,
+  // even to Windows' own.
+  absl::Status CheckMount(const VolumeId& volume, const WindowsPath& current) {
+    const auto denied = [&](absl::string_view why) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(NameOf(current.ToString(), "the mount point "), why));
+    };
+    for (const WindowsPath& root : roots_->roots()) {
+      ABSL_ASSIGN_OR_RETURN(const auto holding, HoldingVolume(root));
+      if (holding != volume) continue;
+      return denied(absl::StrCat(" leads to the volume of ", root.ToString(), ", outside ",
+                                 RootsText(*roots_)));
+    }
+    if (is_in_mount_ || IsPodsDirectory(NamesBelow(*roots_, current.Parent()))) {
+      return denied(" is in a folder that a pod can write to: it may lead to any volume");
+    }
+    const auto folders = os_.ListMountPoints(volume.ToString());
+    if (IsAbsent(folders.status())) return absl::OkStatus();
+    if (!folders.ok()) return FailedAt(current.ToString(), folders.status());
+    ABSL_ASSIGN_OR_RETURN(const bool is_listed, IsListed(*folders, volume));
+    if (is_listed) return absl::OkStatus();
+    return denied(" is unknown to Windows' mount manager: a program made it without Windows");
+  }
+
+  // Returns true if the last held entry is one of the folders that mount `volume`.
+  absl::StatusOr<bool> IsListed(const std::vector<std::string>& folders, const VolumeId& volume) {
+    const std::string own = FoldName(at_.Path());
+    const auto is_own = [&](absl::string_view folder) {
+      return FoldName(absl::StripSuffix(folder, "\\")) == own;
+    };
+    if (std::ranges::any_of(folders, is_own)) return true;
+    // The mount manager may name the folder by another letter or by the folder of its own volume.
+    ABSL_ASSIGN_OR_RETURN(const VolumeId holding, VolumeOf(os_, at_));
+    const std::string names = FoldName(absl::StrJoin(at_.names, "\\"));
+    for (const std::string& text : folders) {
+      const auto folder = WindowsPath::Parse("folder", text);
+      if (!folder.ok()) continue;
+      int steps = 0;
+      const auto walked = Walker(os_, context_, nullptr,
+                                 {.access = machine::Access::kPeek, .is_patient = false}, &steps)
+                              .Run(*folder);
+      ABSL_RETURN_IF_ERROR(context_.Check());
+      if (!walked.ok() || !walked->found() || !walked->link.has_value()) continue;
+      const auto there = VolumeOf(os_, *walked);
+      if (walked->link->volume == volume && there.ok() && *there == holding &&
+          FoldName(absl::StrJoin(walked->names, "\\")) == names) {
+        return true;
+      }
+    }
+    return false;
   }
 
   absl::Status FollowLink(const machine::ReparsePoint& link, const WindowsPath& current) {
@@ -259,16 +310,16 @@ class Walker {
   }
 
   // Returns the volume of a path's last entry, or nullopt if the path leads nowhere.
-  std::optional<VolumeId> HoldingVolume(const WindowsPath& path) {
+  absl::StatusOr<std::optional<VolumeId>> HoldingVolume(const WindowsPath& path) {
     int steps = 0;
-    const absl::StatusOr<ResolvedPath> walked =
-        Walker(os_, context_, nullptr, {.follow_last = true, .max_steps = options_.max_steps},
-               &steps)
-            .Run(path);
-    if (!walked.ok() || walked->held.empty()) return std::nullopt;
-    const absl::StatusOr<VolumeId> volume = VolumeOf(os_, *walked);
-    if (!volume.ok()) return std::nullopt;
-    return *volume;
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, Walker(os_, context_, nullptr,
+                                                            {.follow_last = true,
+                                                             .max_steps = options_.max_steps,
+                                                             .access = machine::Access::kPeek},
+                                                            &steps)
+                                                         .Run(path));
+    if (walked.held.empty()) return std::nullopt;
+    return VolumeOf(os_, walked);
   }
 
   machine::Os& os_;
@@ -285,6 +336,8 @@ class Walker {
   int from_link_ = 0;
   // The first link below a root that the walk followed.
   std::optional<WindowsPath> first_link_;
+  // True if the walk is in a volume that is mounted below a root. Pods can write to it.
+  bool is_in_mount_ = false;
   // True if the walk entered this tree by a link, not by a mount point or the caller's drive.
   bool entered_by_link_ = false;
 };
@@ -312,6 +365,14 @@ absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked) {
 
 bool IsBelow(const PathRoots& roots, const WindowsPath& path) {
   return !path.components().empty() && roots.Contains(path.Parent());
+}
+
+std::vector<std::string> NamesBelow(const PathRoots& roots, const WindowsPath& path) {
+  size_t above = path.components().size();
+  for (const WindowsPath& root : roots.roots()) {
+    if (PathRoots({root}).Contains(path)) above = std::min(above, root.components().size());
+  }
+  return {path.components().begin() + static_cast<std::ptrdiff_t>(above), path.components().end()};
 }
 
 absl::Status MissingError(const WindowsPath& path) {

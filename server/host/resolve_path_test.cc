@@ -4,6 +4,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/host/testing.h"
 #include "server/simulator/win32/os_double.h"
 
@@ -195,6 +196,54 @@ TEST_F(ResolverTest, AMountOfTheRootsOwnVolumeIsNotEntered) {
                          R"(C:\var\lib\kubelet, outside C:\var\lib\kubelet)"));
   EXPECT_THAT(host_->filesystem().Remove(context_, Kubelet("pods\\p1\\c\\Windows"), true),
               HasCode(kDenied));
+}
+
+// A program that may write to a folder makes a junction in it, by hand or through the mount
+// manager.
+TEST_F(ResolverTest, AMountIsEnteredOnlyIfNoPodCanHaveMadeIt) {
+  const struct {
+    const char* folder;
+    bool by_hand;
+    bool is_entered;
+  } kRows[] = {{"plugins\\driver", false, true},
+               {"plugins\\driver", true, false},
+               {"pods\\p1", false, true},
+               {"pods\\p1\\volumes\\kubernetes.io~csi\\pv", false, true},
+               {"pods\\p1\\volumes\\kubernetes.io~csi\\pv\\mount", false, false},
+               {"pods\\p1\\volumes\\kubernetes.io~empty-dir\\e", false, false}};
+  for (const auto& row : kRows) {
+    SCOPED_TRACE(row.folder);
+    node_->Reset();
+    ASSERT_THAT(host_->filesystem().MakeDirectories(context_, Kubelet(row.folder)), IsOk());
+    node_->core()->Change([&](NodeState& state) {
+      Tree& tree = state.disks[0].partitions.back().volume->tree;
+      Tree::Id at = *tree.Find(*tree.Find(*tree.Find(Tree::kRoot, "var"), "lib"), "kubelet");
+      for (const absl::string_view name : absl::StrSplit(row.folder, '\\')) {
+        at = *tree.Find(at, std::string(name));
+      }
+      tree.SetMounted(*tree.Add(at, Tree::Directory("j")), TestVolume(2), row.by_hand);
+    });
+    const auto below = Kubelet(absl::StrCat(row.folder, "\\j\\d"));
+    const absl::Status made = host_->filesystem().MakeDirectories(context_, below);
+    EXPECT_EQ(made.code(), row.is_entered ? absl::StatusCode::kOk : kDenied) << made;
+    EXPECT_EQ(Exists(below).status().code(), made.code());
+  }
+}
+
+TEST_F(ResolverTest, AMountIsNotEnteredIfTheVolumeOfARootIsUnknown) {
+  ASSERT_THAT(host_->filesystem().MakeDirectories(context_, Kubelet("plugins\\j")), IsOk());
+  node_->core()->Change([&](NodeState& state) {
+    Tree& tree = state.disks[0].partitions.back().volume->tree;
+    const Tree::Id kubelet =
+        *tree.Find(*tree.Find(*tree.Find(Tree::kRoot, "var"), "lib"), "kubelet");
+    tree.SetMounted(*tree.Find(*tree.Find(kubelet, "plugins"), "j"), TestVolume(1));
+  });
+  FaultRule rule;
+  rule.operation = "win32.GetVolumeOfDrive";
+  rule.code = kInternal;
+  rule.error.code = 5;
+  ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  EXPECT_FALSE(Exists(Kubelet("plugins\\j\\Windows")).ok());
 }
 
 TEST_F(ResolverTest, LinksAtTheRootsAreTrusted) {

@@ -90,7 +90,7 @@ absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
     return Failure(operation, win32_error::kReparseTagMismatch);
   }
   if (point->volume.has_value()) {
-    tree.SetMounted(id, *point->volume);
+    tree.SetMounted(id, *point->volume, /*by_hand=*/true);
     return absl::OkStatus();
   }
   const bool is_junction = point->tag == machine::kReparseTagMountPoint;
