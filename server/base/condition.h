@@ -74,7 +74,7 @@ class Condition {
   void NotifyAll();
 
  private:
-  // The longest single wait. Finite, because the standard library adds it to the time of a clock.
+  // The limit of a single wait, so that the wait plus the time of a clock does not overflow.
   static constexpr absl::Duration kLongestWait = absl::Hours(24);
 
 #ifdef _WIN32

@@ -87,10 +87,10 @@ class ReadyEvents {
   bool is_waking_ = false;
 };
 
-// Chooses how many events a thread takes from the system in one look: one while events arrive with
-// pauses, so that the system wakes a thread for each; kMany once they arrive without a pause, so
-// that ReadyEvents can give turns to tenants. The system gives turns to connections only. Not
-// thread-safe.
+// Chooses how many events a thread takes from the system in one look. While events arrive with
+// pauses, the thread takes one event, so that the system wakes a thread for each event. When events
+// arrive without a pause, the thread takes kMany, so that ReadyEvents can give turns to tenants.
+// The system gives turns to connections only. Not thread-safe.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;

@@ -34,7 +34,7 @@ class TenantMemory {
   explicit TenantMemory(size_t most, absl::Duration longest = absl::InfiniteDuration())
       : most_(most), longest_(longest) {}
 
-  // Replaces an earlier value of the tenant and key. The new value is the youngest.
+  // Sets the value of a tenant and key. The value becomes the youngest, even if it replaces one.
   void Set(const std::string& tenant, const Key& key, Value value) {
     const MutexLock lock(mutex_);
     entries_.remove_if(

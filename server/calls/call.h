@@ -24,8 +24,8 @@ class ServedCall {
   // Returns the call's context, without a slot.
   const CallContext& context() const { return context_; }
 
-  // Calls `function` with `slot` and returns its status. If the call has ended, only returns the
-  // error of CallContext::Check().
+  // Calls `function` with a context that has `slot`, and returns the status of `function`. If the
+  // call has ended, only returns the error of CallContext::Check().
   absl::Status Run(TaskSlot* slot,
                    absl::FunctionRef<absl::Status(const CallContext&)> function) const;
 
@@ -39,8 +39,8 @@ class ServedCall {
   const CallContext context_;
 };
 
-// Returns the error for its caller: only code and text. Cuts the middle out of a text of more than
-// 2 KiB, because the beginning names the field and the end the reason.
+// Returns `error` with only its code and text. Cuts the middle out of a text of more than 2 KiB,
+// because the beginning names the field and the end gives the reason.
 absl::Status StatusForCaller(const absl::Status& error);
 
 // Runs a call of this process on this thread, with a slot of calls->executor, and returns its

@@ -101,7 +101,7 @@ absl::Status TooManyCalls(size_t queued, size_t own);
 // tenant may have `most`.
 absl::Status TooManyCallsOfClient(size_t own, size_t most);
 
-// Starts threads when needed, keeps an idle one, and ends surplus ones after a second. Thread-safe.
+// Starts threads when needed, and ends all idle threads but one after a second. Thread-safe.
 //
 // A task is  it has             it counts as
 // waiting    not begun          queued
@@ -113,7 +113,7 @@ absl::Status TooManyCallsOfClient(size_t own, size_t most);
 // its slot at any time. To get a slot back, a blocked task waits only for running tasks.
 //
 // Scheduling is round robin between tenants, so a long queue delays only its own tenant. Running
-// tasks are never interrupted, so a task may also wait while a slot is reserved for another tenant.
+// tasks are never interrupted, so the last free slots are reserved for tenants that have no slot.
 class Executor {
  public:
   struct Limits {
@@ -137,22 +137,22 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Adds `task` to `queue`, or to the queue of unknown tenants if null. Returns RESOURCE_EXHAUSTED,
-  // without touching `task`, if too many tasks wait or no thread can start. Sets
-  // `*client_is_at_limit`, if not null, to true if the limit of the tenant is the reason, else to
-  // false. REQUIRES: `task` lives until it has run.
+  // Runs `task` on a thread of the pool, now or after a wait in `queue` (null: unknown tenants).
+  // Returns RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait, or if the pool has
+  // no thread and cannot start one. Sets `*client_is_at_limit`, if not null, to true if the limit
+  // of the tenant is the reason, else to false. REQUIRES: `task` lives until it has run.
   absl::Status Submit(Task* task, std::shared_ptr<TenantQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
-  // Waits in `queue` for a slot, then calls `function` with the slot on this thread, not on a
-  // thread of the pool, and returns its status. Returns Submit()'s RESOURCE_EXHAUSTED; CANCELLED or
-  // DEADLINE_EXCEEDED if `context` ends while the call waits.
+  // Waits in `queue` for a slot, then calls `function` on this thread, not on a thread of the
+  // pool, and returns the status of `function`. Returns RESOURCE_EXHAUSTED if too many tasks wait,
+  // and CANCELLED or DEADLINE_EXCEEDED if `context` ends during the wait.
   absl::Status RunHere(const CallContext& context,
                        absl::FunctionRef<absl::Status(TaskSlot*)> function,
                        std::shared_ptr<TenantQueue> queue = nullptr);
 
-  // Runs `task` for `queue` on this thread. If the task would have to wait, returns false and does
-  // not touch it. A task that blocks blocks the caller.
+  // Runs `task` for `queue` on this thread, and returns true. Returns false, without touching
+  // `task`, if the task would have to wait. If the task blocks, the caller blocks.
   bool TryRun(Task* task, std::shared_ptr<TenantQueue> queue = nullptr);
 
   // Returns the number of tasks that have not begun.
@@ -205,7 +205,7 @@ class Executor {
   size_t ready_count_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // The error if the last thread did not start.
+  // The status of the last start of a thread.
   absl::Status no_thread_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   std::thread ended_ ABSL_GUARDED_BY(mutex_);  // the last thread that ended by itself

@@ -6,9 +6,9 @@
 
 namespace csi_proxy::rpc {
 
-// A quick call ends sooner on the thread that has read it than on another that must be woken. But
-// any call may block, for instance on an unreachable share. So the limit leaves at least one thread
-// that reads: the others may run calls (leader and followers). Thread-safe.
+// A quick call ends sooner on the thread that has read it than on a thread that must be woken. But
+// any call may block, for instance on an unreachable share. So `most` must be less than the number
+// of reading threads: one thread always reads (leader and followers). Thread-safe.
 class InlineCalls {
  public:
   explicit InlineCalls(size_t most) : most_(most) {}

@@ -7,7 +7,7 @@
 //   B may have 2: three quarters of the 4 that A leaves are 3, but the last 2 are reserved.
 //   C and D have no slot yet. So each gets one of the last 2.
 //
-// So a sole tenant leaves some free, and a tenant without a slot waits only if all are in use.
+// So a sole tenant leaves slots free, and a tenant without a slot waits only if no slot is free.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr size_t PartOf(size_t all, size_t percent) {
   return std::max<size_t>(1, all * percent / 100);
 }
 
-// Returns half of what a sole tenant must leave.
+// Returns the pieces for tenants that have none: half of the pieces that a sole tenant leaves.
 constexpr size_t ReservedOf(size_t all, size_t percent) { return all * (100 - percent) / 200; }
 
 }  // namespace csi_proxy::rpc

@@ -15,7 +15,7 @@
 namespace csi_proxy::groups {
 
 // Parses the format of a request. `file_system` is case-insensitive, NTFS if empty; 0 lets Windows
-// choose the allocation unit. Returns INVALID_ARGUMENT, naming the field, for an invalid one.
+// choose the allocation unit. Returns INVALID_ARGUMENT, naming the field, for another value.
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
@@ -25,10 +25,10 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 // recognises no file system on the volume; the mounts of `volume` were read under its lock.
 absl::Status CheckNeverUsed(const HandlerDeps& deps, const CallContext& context,
                             const host::VolumeView& volume);
-// Returns the error of CheckNeverUsed(). Returns FAILED_PRECONDITION, with similar advice, unless
-// the volume reads as zero at the places of `look`, and UNAVAILABLE if the volume has moved during
-// the reads. A new volume reads as zero, so a call repeated after a crash recognises it without a
-// record.
+// Returns the error of CheckNeverUsed() if it fails. Returns FAILED_PRECONDITION, with similar
+// advice, unless the volume reads as zero at the places of `look`, and UNAVAILABLE if the volume
+// has moved during the reads. A new volume reads as zero, so a call repeated after a crash
+// recognises it without a record.
 absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look);
 // Returns FAILED_PRECONDITION, with advice on how to save the data, unless the disk reads as zero
@@ -55,9 +55,9 @@ enum class Erase {
 // unless `erase` is kStatic, of a disk in use by the node (windows_use.h).
 //
 // Reads the volume again under the lock, because drivers format a volume that an earlier call
-// reported as unformatted. If another call has formatted the volume since: returns OK if the file
-// system is the requested one and `options` has neither an allocation unit nor a label, otherwise
-// FAILED_PRECONDITION.
+// reported as unformatted. If another call has formatted the volume since then, returns OK if the
+// file system is the requested one and `options` has neither an allocation unit nor a label, and
+// otherwise FAILED_PRECONDITION.
 //
 // FAILED_PRECONDITION also if `erase` or HandlerDeps::keep_foreign_data protects the content, or if
 // the volume has lost its file system. Only kUnmounted without HandlerDeps::keep_foreign_data

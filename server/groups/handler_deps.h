@@ -16,11 +16,11 @@
 
 namespace csi_proxy {
 
-// The rules for a node's calls.
+// What the options of the service or of an embedded node allow calls to do.
 struct NodeRules {
   // The working directories: calls may touch only paths in these. Must not be null.
   std::shared_ptr<const PathRoots> roots;
-  // The directories for the contexts of filesystem v1alpha1 and v1beta1. nullopt: any of `roots`.
+  // The directories for the contexts of filesystem v1alpha1 and v1beta1; if not set, all `roots`.
   std::optional<WindowsPath> plugins_dir = {}, pods_dir = {};
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services = {};

@@ -19,7 +19,7 @@ namespace csi_proxy::groups {
 
 using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 
-// Return the errors of ResourceLocks::Acquire().
+// The functions return the errors of ResourceLocks::Acquire().
 //
 // Locks the tenant's listing of links by ListMounts, ListSmbMappings and RemoveMount. A listing
 // reads the whole tree and keeps a processor busy, so a tenant runs at most one of these at a time.
@@ -28,7 +28,7 @@ inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context)
   return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));
 }
 
-// Locks the login to a target by a portal.
+// Locks the login to a target over a portal.
 inline LockOrError LockSession(ResourceLocks& locks, const CallContext& context,
                                const std::string& iqn, const host::IscsiPortal& portal) {
   return locks.Acquire(context, absl::StrCat("session/", FoldName(iqn), "@",

@@ -18,8 +18,8 @@
 namespace csi_proxy::groups {
 
 struct ShareCounts {
-  // Mappings with a link, mappings without a link, and mappings where this is unknown because some
-  // directories could not be read.
+  // The numbers of mappings with a link, of mappings without a link, and of mappings for which no
+  // link was found although some directories could not be read; and the number of all links.
   size_t linked = 0;
   size_t unlinked = 0;
   size_t unknown = 0;

@@ -1,7 +1,7 @@
 // Runs functions on separate threads, so that a call can leave them when its time is over.
 //
 // Windows may go on after the caller has given up: a flush cannot be stopped, a method of WMI may
-// continue, and a mute disk may never answer a read. A late removal would remove a share, disk or
+// continue, and a disk may never answer a read. A late removal would remove a share, disk or
 // session that another call has set up in the meantime. So a call that sets up an object first
 // waits for the end of the object's changes.
 #pragma once
@@ -29,15 +29,15 @@
 namespace csi_proxy::host {
 
 // Thread-safe. The name of an object is any text that all its runs use, such as `disk 3`. Changes
-// have their own instance, and so have reads and flushes, so that mute disks do not use up a
+// use one instance, reads and flushes another, so that disks that do not answer cannot use up a
 // tenant's limit for changes. REQUIRES: the data of a run outlives the DetachedRuns.
 class DetachedRuns {
  public:
   using Change = std::function<absl::Status(const CallContext&)>;
 
-  // While `most_left` runs that a tenant's callers have left are under way, the tenant gets no
-  // further run, so that few threads can hang. `log`, if set, gets a line when a run without its
-  // caller ends. REQUIRES: `most_left` > 0.
+  // Refuses a tenant's further runs while `most_left` of its runs go on without a caller, so that
+  // few threads can hang. `log`, if set, gets a line when such a run ends. REQUIRES: `most_left` is
+  // positive.
   explicit DetachedRuns(int most_left, LineFunction log = nullptr)
       : most_left_(most_left), log_(std::move(log)) {}
   // Calls End() without a limit.
@@ -54,13 +54,13 @@ class DetachedRuns {
   // If `context` ends first, returns its error, naming the first object; the change goes on, and is
   // cancelled after `longest`. Returns RESOURCE_EXHAUSTED without a change if the tenant's callers
   // have left `most_left` runs that are still under way. Yields the call's slot. Does not wait for
-  // earlier changes, so that a repeated removal succeeds although Windows has lost the first.
+  // earlier changes, so that a repeated removal succeeds although Windows has lost the first one.
   // REQUIRES: `objects` is not empty.
   absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 
-  // Waits until no run of the object is under way; with `only_left`, until no run without its
-  // caller is. Returns the error of `context` if it ends first.
+  // Waits until no run of the object is under way. With `only_left`, waits only for runs that their
+  // callers have left. Returns the error of `context` if it ends first.
   absl::Status Await(const CallContext& context, const std::string& object, bool only_left = false);
 
   // Runs `read` as Run() does and returns its result, or the error of `context`. First waits for

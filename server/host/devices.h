@@ -45,8 +45,8 @@ absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
 // Makes Windows read the disk's size from the device again, because the disk may have grown. On
 // failure Windows keeps the cached size.
 void UpdateDiskLength(machine::Os& os, uint32_t disk_number);
-// Returns UNAVAILABLE if the disk at a device path has another number now, or Windows' error if the
-// disk does not answer.
+// Returns UNAVAILABLE if the disk at a device path has another number now, INTERNAL if the path is
+// empty, and Windows' error if the disk does not answer.
 absl::Status CheckDevice(machine::Os& os, uint32_t disk_number, const std::string& path);
 // Returns the partitions that the disk reports.
 absl::StatusOr<std::vector<machine::PartitionEntry>> GetDriveLayout(machine::Os& os,
@@ -79,8 +79,8 @@ enum class Look {
 // disk and a new partition on it. Other bytes are data: another system's file system, an encrypted
 // one, a member of a RAID or volume manager. Superblocks and headers of these are in the first 2
 // MiB or the last MiB (VMFS at 1 MiB; Linux' RAID and ZFS at the end), so the formats need not be
-// recognised. This is stricter than Kubernetes on Linux: it formats a disk if blkid recognises
-// nothing (github.com/kubernetes/mount-utils, GetDiskFormat in mount_linux.go).
+// recognised. Kubernetes on Linux is less strict: it formats a disk if blkid recognises nothing
+// (github.com/kubernetes/mount-utils, GetDiskFormat in mount_linux.go).
 //
 // REQUIRES: offset and size are multiples of the sector size. NOT_FOUND if there is no such disk.
 absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
@@ -97,27 +97,27 @@ absl::StatusOr<std::string> FindData(machine::Os& os, const CallContext& context
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);
 
-// Returns the volumes with a part on a disk, by their offset there.
+// Returns the volumes with an extent on a disk, sorted by the offset of their first extent.
 //
-// `seen`, if not null, is the caller's picture of the node's volumes, empty before the first call.
-// The first call queries every volume of the node for its place. Each later call lists the volumes,
-// and queries only the volumes of the disk and those without a place. If a volume has arrived, left
-// or moved, the call queries every volume again. So the later calls miss only a volume whose disk
-// was removed and came back under this number between two calls.
+// `seen`, if not null, is the caller's view of the node's volumes, empty before the first call.
+// The first call queries every volume of the node for its extents. Each later call lists the
+// volumes, and queries only the volumes of the disk and the volumes without extents. If a volume
+// has arrived, left or moved, the call queries every volume again. So the later calls miss only a
+// volume whose disk was removed and came back under this number between two calls.
 absl::StatusOr<std::vector<VolumeView>> VolumesOn(const HostDeps& deps, const CallContext& context,
                                                   uint32_t disk_number, NodeVolumes* seen);
 // Returns the number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
-// Returns true if a volume's file system is marked dirty; false if the file system has no dirty
-// mark.
+// Returns true if a volume's file system is marked dirty or the mark is unreadable; false if the
+// file system has no dirty mark.
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
-// Writes the cached data of a volume to its disk. First remembers the volume as used if it is
-// mounted at a folder. A flush of a broken disk may never return, and Windows cannot end it, so the
-// call leaves the flush when `context` ends.
+// Writes the cached data of a volume to its disk, after earlier flushes that callers have left.
+// First adds the volume to UsedVolumes if it is mounted at a folder. A flush of a broken disk may
+// never return, and Windows cannot end it, so the call leaves the flush when `context` ends.
 absl::Status Flush(const HostDeps& deps, const CallContext& context, const std::string& volume);
 // Extends the file system of a volume to `sectors` sectors of its partition.
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors);
-// Makes Windows remount the file system of a volume at the next access. Its open files are lost.
+// Makes Windows remount a volume's file system at the next access. Handles of open files fail.
 absl::Status Dismount(machine::Os& os, const std::string& volume);
 
 // Paces a loop that waits for an object of a new disk or volume: call Watch(), check, call Wait(),
@@ -125,7 +125,7 @@ absl::Status Dismount(machine::Os& os, const std::string& volume);
 // after a pause, because a report may be lost or too early. Not thread-safe.
 class DeviceWatch {
  public:
-  // The pause between checks doubles from `first` to `longest` until a device arrives or leaves.
+  // The pause doubles from `first` to `longest`; a device that arrives or leaves resets the pause.
   DeviceWatch(machine::Os* os, absl::Duration first, absl::Duration longest)
       : os_(*os), first_(first), longest_(longest) {}
 

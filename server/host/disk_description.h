@@ -1,6 +1,5 @@
-// A call's picture of a disk: its MSFT_Disk
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk), the disk's own answers, and its
-// partitions.
+// A call's view of a disk, from its MSFT_Disk, its MSFT_Partitions and the disk's own answers
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ enum class PartitionKind {
   kReserved,
   // A partition of a dynamic disk.
   kDynamic,
-  // Any other type: EFI system, recovery, another system's.
+  // Any other type: EFI system, recovery, or a type of another system.
   kOther,
 };
 
@@ -38,7 +37,8 @@ struct Partition {
   PartitionKind kind = PartitionKind::kOther;
 };
 
-// The facts about a disk at one time. Fields that Windows does not report are empty, 0 or false.
+// The facts about a disk at one time. A field that Windows does not report is empty, 0 or false,
+// but `is_online` is true then.
 struct DiskDescription : storage::DiskInfo {
   // The path of the disk's MSFT_Disk.
   std::string object;
@@ -46,9 +46,9 @@ struct DiskDescription : storage::DiskInfo {
   std::string padded_serial_number;
   // The size of a logical sector; 0 if unknown.
   uint32_t sector_bytes = 0;
-  // `Healthy`, `Warning` or `Unhealthy`.
+  // `Healthy`, `Warning`, `Unhealthy`, or a number that Microsoft's page does not list.
   std::string health;
-  // Why the disk did not answer a query for its identifiers, which are WMI's then; otherwise OK.
+  // Why the disk itself did not report its identifiers, so that they are WMI's; otherwise OK.
   absl::Status status;
   // Set only by DiskHost::GetLayout().
   std::vector<Partition> partitions;
@@ -73,8 +73,8 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 // from a device path with `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* description);
 
-// Queries the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If it does not
-// answer, uses WMI's values and sets `status`.
+// Queries the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If the disk
+// does not answer, sets `status` and reads WMI's values of `page83` and `eui`.
 void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description);
 
 // The types of basic data partitions in MSFT_Partition's spelling: GPT, and MBR (NTFS and similar).

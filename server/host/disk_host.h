@@ -35,13 +35,13 @@ enum class AskDisks {
 struct StateChange {
   // True if the call changed the disk's state.
   bool changed = false;
-  // True if the disk was online and read-only, so that a file system may be mounted read-only.
+  // True if the disk was read-only while it was online, so file systems may be mounted read-only.
   bool was_online_read_only = false;
 };
 
-// Thread-safe. NOT_FOUND for a missing disk number, except from AwaitChanges() and
-// BringPartitionsOnline(). A refusal by Windows has the status code of names/refusals.h, and names
-// the operation and Windows' error.
+// Thread-safe. A method with a disk number returns NOT_FOUND if the disk is missing, except
+// AwaitChanges(), BringPartitionsOnline() and HasOnePartition(). A refusal by Windows has the
+// status code of names/refusals.h, and names the operation and Windows' error.
 class DiskHost {
  public:
   explicit DiskHost(const HostDeps& deps)
@@ -56,10 +56,10 @@ class DiskHost {
   absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number,
                                            AskDisks ask = AskDisks::kNothing);
 
-  // Sets `content` of each online disk, other than Windows' own, with content that Windows does not
-  // recognise: bytes without a partition table, or only partitions of another system. The text
-  // begins with `not known: ` if the disk or the list of its partitions cannot be read: within 300
-  // ms, or within the time of the call. A disk that hangs keeps a thread.
+  // Sets `content` of each online disk, except Windows' own, that has content which Windows does
+  // not recognise: bytes without a partition table, or only partitions of another system. The text
+  // begins with `not known: ` if the disk cannot be read within 300 ms, or WMI does not list its
+  // partitions within a second. A disk that hangs keeps a thread.
   void ReadContents(const CallContext& context, std::vector<DiskDescription>* disks);
 
   absl::Status Rescan(const CallContext& context);
@@ -80,7 +80,7 @@ class DiskHost {
   absl::Status CreateBasicPartition(const CallContext& context, const DiskDescription& disk);
 
   // Mounts the volumes of the basic partitions, as Windows does unless automount is disabled
-  // (mountvol /N). Does not change mounted ones.
+  // (mountvol /N). Does not change mounted volumes.
   absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number);
 
   // Returns the size in bytes.
@@ -97,27 +97,27 @@ class DiskHost {
   absl::Status AwaitChanges(const CallContext& context, uint32_t disk_number);
 
   // Brings a disk online and clears its read-only flag, or takes it offline. Does not change a disk
-  // that is already in the requested state. Volumes may arrive later. To take a disk offline:
-  // FAILED_PRECONDITION if Windows refuses (critical or in use), boots from the disk or runs on it.
+  // that is already in the requested state. Volumes may arrive later. FAILED_PRECONDITION if a disk
+  // to take offline is Windows' own, or if Windows refuses because it is critical or in use.
   //
-  // Before it brings the disk online, waits as AwaitChanges() does. Before it takes the disk
-  // offline, waits only for an earlier Online. `disk`, if not null, is the caller's picture of the
-  // disk, read under the disk's lock, and saves a query.
+  // Waits like AwaitChanges() before it brings the disk online, but only for an earlier Online
+  // before it takes the disk offline. `disk`, if not null, is the caller's view of the disk, read
+  // under the disk's lock, and saves a query.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online, const DiskDescription* disk = nullptr);
 
-  // Sets or clears the disk's persistent read-only flag; no change if the flag has that value.
-  // FAILED_PRECONDITION to set the flag of an offline disk, or of the disk that Windows boots from
-  // or runs on. `seen` is the caller's picture of the volumes; see VolumesOn().
+  // Sets or clears the disk's persistent read-only flag; no change if the flag has that value. To
+  // set the flag, also flushes and dismounts the volumes; FAILED_PRECONDITION if the disk is
+  // offline or Windows' own. `seen` is the caller's view of the volumes: see VolumesOn().
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
                            NodeVolumes* seen = nullptr);
 
   // Returns true if the disk itself reports one partition besides Microsoft's reserved one, and is
-  // not dynamic, so that it has at most one volume. False if it does not answer.
+  // not dynamic, so that it has at most one volume. False if it does not answer within 300 ms.
   bool HasOnePartition(const CallContext& context, uint32_t disk_number);
 
-  // Counts the volumes that will arrive on the disk: its basic data partitions that are not hidden.
-  // 0 if its layout cannot be read.
+  // Counts the volumes that will arrive on the disk: its partitions with
+  // machine::PartitionEntry::holds_volume. Returns 0 if the layout cannot be read.
   absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context, uint32_t disk_number);
 
  private:
@@ -125,7 +125,7 @@ class DiskHost {
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk);
   // Describes a disk from its MSFT_Disk and its own answers.
   DiskDescription Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask);
-  // Calls MSFT_Disk.Online or Offline.
+  // Calls MSFT_Disk.Online, or Offline unless the disk is Windows' own or has another number now.
   absl::Status InvokeState(const CallContext& context, const DiskDescription& disk, bool online);
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
                                        bool is_fresh = false);
@@ -138,7 +138,7 @@ class DiskHost {
   Mutex mutex_;
   // The paths of the disks that were logged.
   std::set<std::string> warned_ ABSL_GUARDED_BY(mutex_);
-  // Last, so that they are destroyed first: their runs use the other members.
+  // The last member, so that it is destroyed first, because its runs use the other members.
   std::array<SharedRun<absl::StatusOr<std::vector<DiskDescription>>>, 4> listings_;  // by AskDisks
 };
 

@@ -61,8 +61,8 @@ class FilesystemHost {
   // Removes a file, a directory, or a link itself, but not the link's target.
   //
   // With `recursive`, also removes all entries below, without following links and mount points; no
-  // change if the path does not exist. Without it, FAILED_PRECONDITION if a directory is not empty
-  // and NOT_FOUND if the path does not exist.
+  // change if the path does not exist. Without `recursive`, FAILED_PRECONDITION if a directory is
+  // not empty and NOT_FOUND if the path does not exist.
   //
   // Ends a mount at the directory, after a flush; only logs a failure of the flush. The content of
   // the volume stays, and the volume may be missing. If another program keeps the entry open, ends

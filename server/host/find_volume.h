@@ -17,17 +17,17 @@ namespace csi_proxy::host {
 
 absl::Status NoVolume(const VolumeId& volume);
 
-// Returns the error of the operation `what` on a volume, which failed with `status`. NOT_FOUND if
+// Returns the error for a volume on which the operation `what` failed with `status`. NOT_FOUND if
 // the volume does not exist, FAILED_PRECONDITION if BitLocker has locked it.
 absl::Status VolumeError(const VolumeId& volume, absl::string_view what,
                          const absl::Status& status);
 
-// Returns the extent of a volume of a basic disk. FAILED_PRECONDITION if it has several.
+// Returns the only extent of a volume. FAILED_PRECONDITION if the volume has several.
 absl::StatusOr<machine::DiskExtent> ExtentOf(const VolumeView& volume);
 
-// Finds the MSFT_Volume. Retries for 10 s, because the caller has the volume from the mount manager
-// and WMI may not show it yet. NOT_FOUND if the volume does not exist, FAILED_PRECONDITION if its
-// disk is dynamic, UNAVAILABLE if WMI still does not show the volume.
+// Finds the MSFT_Volume. Retries for 10 s, because the mount manager may have a volume before WMI
+// shows it. NOT_FOUND if the volume does not exist, FAILED_PRECONDITION if its disk is dynamic or
+// if CheckOne() fails, UNAVAILABLE if WMI still does not show the volume.
 absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
                                        const CallContext& context, const VolumeId& volume);
 

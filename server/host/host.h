@@ -56,8 +56,8 @@ class Host {
   // The runs that read volumes for a listing. A run's object is the GUID of its volume.
   DetachedRuns& looks() { return looks_; }
   // Cancels all runs that their calls have left, and stops logging. Returns false if a run is still
-  // under way after `limit`, because Windows does not end it; then the host must stay. REQUIRES: no
-  // call is under way, and none follows.
+  // under way after `limit`, because Windows does not end it; then the host must not be destroyed.
+  // REQUIRES: no call is under way, and none follows.
   bool EndRuns(absl::Duration limit) {
     is_ending_ = true;
     const SteadyTime until = SteadyTime::Now() + limit;

@@ -19,7 +19,7 @@ struct HostDeps {
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
   DetachedRuns* changes = nullptr;
-  DetachedRuns* reads = nullptr;  // and flushes
+  DetachedRuns* reads = nullptr;  // reads and flushes
   UsedVolumes* used = nullptr;
   // The look-ups of all volumes of the node; see VolumesOn().
   SharedRun<absl::StatusOr<NodeVolumes>>* volumes = nullptr;

@@ -38,8 +38,8 @@ inline void AddAuthentication(const ChapCredentials& credentials, cim::Arguments
   AddCredentials(credentials, arguments);
 }
 
-// Returns true if a portal's answer requires CHAP: authentication or authorization failed, logon
-// failed, or no known authentication.
+// Returns true if a portal's answer requires CHAP: if authentication, authorization or logon
+// failed, or if the initiator knows no authentication for the target.
 inline bool AsksForCredentials(const absl::Status& status) {
   const uint32_t code = cim::HresultOf(status).value_or(0);
   return code == 0xEFFF0009 || code == 0xEFFF000A || code == 0xEFFF0022 || code == 0xEFFF0028;

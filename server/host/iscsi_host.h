@@ -34,7 +34,7 @@ struct ChapCredentials {
 
 // A connection of a session: one path to the target's disks.
 struct IscsiConnection {
-  // The portal's address in Windows' spelling.
+  // The portal, with its address in Windows' spelling.
   IscsiPortal portal;
   // The numbers of the disks, sorted.
   std::vector<uint32_t> disks;
@@ -77,8 +77,8 @@ class IscsiHost {
       : wmi_(*deps.wmi), changes_(*deps.changes), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context);
-  // Registers a portal. Uses the credentials only if the portal requires them. ALREADY_EXISTS if it
-  // is registered, UNAVAILABLE if it does not answer.
+  // Registers a portal after any RemovePortal() of it. Uses the credentials only if the portal
+  // requires them. ALREADY_EXISTS if the portal is registered, UNAVAILABLE if it does not answer.
   absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
                          const ChapCredentials& credentials = {});
   // Removes a portal. NOT_FOUND if it is not registered.
@@ -87,21 +87,22 @@ class IscsiHost {
   // if it is not registered.
   absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal);
   // Returns the IQNs that a portal offers after a new query. If the query fails, logs that and
-  // returns the IQNs known from earlier. NOT_FOUND if it is not registered.
+  // returns the IQNs known from earlier. NOT_FOUND if the portal is not registered.
   absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                            const IscsiPortal& portal);
 
-  // Returns true if the target is connected. NOT_FOUND if the portal does not offer it.
+  // Returns true if the target is connected. IsConnected(), Connect(), Disconnect() and
+  // GetTargetDisks() return NOT_FOUND unless the portal is registered and offers the target.
   absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
                                    const std::string& iqn);
-  // Waits for the end of a Disconnect() or EndSessions() that its caller has left. Until then a
-  // session may end at any time.
+  // Waits until no Disconnect() or EndSessions() of the target is under way, not even one that its
+  // caller has left. Until then a session may end at any time.
   absl::Status AwaitEnds(const CallContext& context, const std::string& iqn);
   // Connects the target after AwaitEnds(). FAILED_PRECONDITION if authentication fails,
   // ALREADY_EXISTS if connected.
   absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                        const std::string& iqn, const ChapCredentials& credentials);
-  // Disconnects the target. NOT_FOUND if it is not connected.
+  // Ends all sessions of the target, over any portal. NOT_FOUND if the target has no session.
   absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                           const std::string& iqn);
   // Returns the disk numbers of a target, sorted; empty if it is not connected.
@@ -117,8 +118,8 @@ class IscsiHost {
                                                         const std::string& iqn);
   // Opens a session, without AwaitEnds(). Returns the session's id, or "" if Windows does not
   // report it. NOT_FOUND if no portal offers the target, FAILED_PRECONDITION if authentication
-  // fails. ALREADY_EXISTS if a session exists; with `allow_multipath`, if a session over this
-  // portal exists.
+  // fails. ALREADY_EXISTS if the target has a session, with `allow_multipath` only if that session
+  // is over this portal.
   absl::StatusOr<std::string> OpenSession(const CallContext& context, const IscsiPortal& portal,
                                           const std::string& iqn,
                                           const ChapCredentials& credentials,
@@ -130,11 +131,10 @@ class IscsiHost {
                               bool allow_multipath);
   // Ends the target's sessions with these ids and makes them non-persistent. Skips ended sessions.
   // FAILED_PRECONDITION if a disk of such a session is in use. `disks` are the sessions' disks:
-  // DiskHost::AwaitChanges() of each waits for the end of this call, even if the caller has left
-  // it.
+  // DiskHost::AwaitChanges() of each disk waits for this call's end, even if its caller has left.
   absl::Status EndSessions(const CallContext& context, const std::string& iqn,
                            const std::set<std::string>& ids, const std::set<uint32_t>& disks = {});
-  // Lists the connected targets of a portal. NOT_FOUND if it is not registered.
+  // Lists the connected targets of a portal. NOT_FOUND if the portal is not registered.
   absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
                                                          const IscsiPortal& portal);
 

@@ -18,7 +18,7 @@ namespace csi_proxy::host {
 // Returns `address:port`.
 std::string PortalText(const IscsiPortal& portal);
 
-// Returns the error of an operation that the initiator refused.
+// Returns `operation: status` with the status code and advice of RefusedBy(Refuser::kInitiator).
 absl::Status InitiatorError(absl::string_view operation, const absl::Status& status);
 
 // Returns a registered portal. NOT_FOUND if the portal is not registered.

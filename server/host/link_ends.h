@@ -1,4 +1,4 @@
-// What the links of one walk lead to in the end (LinkEnd).
+// Finds what the links of one walk lead to in the end (LinkEnd).
 #pragma once
 
 #include <map>

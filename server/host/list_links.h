@@ -1,4 +1,4 @@
-// The links and mounted folders of a directory tree, found by handle and not followed.
+// Finds the links and mounted folders in directory trees, and where each of them leads.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace csi_proxy::host {
 
 enum class LinkKind { kMountedVolume, kSymlink, kJunction };
 
-// What a link leads to in the end, through all further links. The walk follows links by the rules
-// of ResolvePath().
+// What a link leads to in the end, through all further links. LinkEnds follows these links by the
+// rules of ResolvePath().
 enum class LinkEnd {
   // A directory, or a volume that the node has.
   kThere,
@@ -24,15 +24,15 @@ enum class LinkEnd {
   kNowhere,
   // A share. Its server is not accessed.
   kOnServer,
-  // Unknown, because the end is outside the roots, the link cannot be read, Windows refused, or the
-  // time of the walk was over.
+  // Unknown, because the end is outside the roots, FoundLink::target is empty, Windows refused, or
+  // the time of the walk was over.
   kUnknown,
 };
 
 struct FoundLink {
   std::string path;
   LinkKind kind = LinkKind::kSymlink;
-  // Spelt as in LinkInfo. Empty if the target cannot be read or is not printable.
+  // In the spelling of LinkInfo::target. Empty if the target cannot be read or is not printable.
   std::string target;
   LinkEnd end = LinkEnd::kUnknown;
   // For kOnServer: UncPath::Share() and UncPath::ToString() of the link's end.
@@ -45,19 +45,19 @@ struct LinkList {
   std::vector<FoundLink> links;
   // True if links may be missing, or if links were not followed because the time was over.
   bool incomplete = false;
-  // True if links of the kubelet or of a driver may be missing. False if the walk skipped only
-  // directories without such links: those that a pod can write (see ListLinks()), and those deeper
-  // than LinkWalkLimits::depth.
+  // `incomplete` for the links of the kubelet and of drivers alone. Such links are neither in
+  // directories that a pod can write (see ListLinks()) nor deeper than LinkWalkLimits::depth, so
+  // the walk may skip these directories.
   bool incomplete_outside_pods = false;
-  // The kubelet's staging folders, `globalmount` below `plugins`, that are plain directories and
-  // contain an entry other than a link. Sorted.
+  // The kubelet's staging folders (`globalmount` below `plugins`) that are plain directories and
+  // contain an entry that is not a link. Sorted.
   std::vector<std::string> filled_staging_folders;
 };
 
-// The limits of one walk. If content of pods reaches them, other links are still found.
+// The limits of one walk. Pods' directories come last, so they cannot hide other links.
 struct LinkWalkLimits {
-  // The number of entries listed. A file costs only its line in a listing; directories and links
-  // cost further calls.
+  // The number of entries that the walk lists. The walk opens only the directories and links
+  // among these entries, not the files.
   size_t entries = 500'000;
   // The numbers of entries and links that the first turn of a directory reads. The rest waits until
   // the directories found so far are read.
@@ -67,15 +67,15 @@ struct LinkWalkLimits {
   size_t depth = 64;
   // The bytes that the list of pending directories takes, in each of the two parts of the walk.
   size_t pending_bytes = size_t{8} << 20;
-  // The bytes that the result takes. It must fit into one gRPC message of at most 4 MiB.
+  // The bytes that the result takes. The result must fit into one gRPC message of at most 4 MiB.
   size_t found_bytes = size_t{1} << 20;
-  // Time of the walk. Also at most 3/4 of the call's remaining time, so that the call can answer.
+  // The time of the walk, at most 3/4 of the call's remaining time, so that the call can answer.
   absl::Duration time = absl::Seconds(10);
 };
 
-// Returns the directory links and mounted folders at and below `starts`. A root among the starts is
-// followed if it is a link, and skipped if it is absent. NOT_FOUND if another start is absent,
-// PERMISSION_DENIED if the path to a start leads out of its roots.
+// Returns the directory links and mounted folders at and below `starts`. A start that is a root is
+// entered even if it is a link or a mount, and skipped if it is absent. NOT_FOUND if another start
+// is absent, PERMISSION_DENIED if the path to a start leads out of its roots.
 //
 // The walk has two parts, so that it finds the links of the kubelet and of drivers first: the
 // second part reads the directories that a pod can write (IsPodsDirectory()). In each part,

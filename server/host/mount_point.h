@@ -1,8 +1,8 @@
 // Sets and deletes a volume's mount point. Windows does both by path and opens the directory
-// itself. An open handle of this process may prevent that, because the mode of Windows' open is not
-// documented (doubt 8 of doubts.md). So the handle is closed only after a call that failed because
-// of it. The handles of the directories above stay open, so that the path cannot change, and the
-// entry at its end is checked again afterwards.
+// itself. The sharing mode of that open is not documented (doubt 8 of doubts.md), so this process's
+// open handle may make the call fail. Only then is the handle closed and the call repeated. The
+// handles of the directories above stay open, so that the path cannot change. After a repeated call
+// the entry is checked again.
 #pragma once
 
 #include <memory>
@@ -55,14 +55,14 @@ bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
 // returns `\\?\C:\a\`, although the calls may not accept it (doubt 22 of doubts.md).
 std::string MountPointName(absl::string_view directory);
 
-// Returns the volume mounted at an open entry, or nullopt if it is not a mount point.
+// Returns the volume mounted at an open entry, or nullopt if the entry is not a mount point.
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 
-// Flushes and ends the mount at `path`, the entry `name` in `directory`, before the entry is
-// deleted: a plain deletion would leave the path in the mount manager's table. The volume may be
-// missing. Closes `file`, the entry open for deletion, and opens the entry again; `file` may be
-// another entry then. If another program prevents the second open, the error says whether the mount
-// has ended.
+// Flushes the volume and ends the mount at `path`, the entry `name` in `directory`, because a plain
+// deletion of the entry would leave the path in the mount manager's table. Ignores failures of
+// both, for example of a missing volume. Closes `file`, the entry open for deletion, and opens the
+// entry again; `file` may be another entry then. If another program prevents the second open, the
+// error says whether the mount has ended.
 absl::Status EndMountBeforeDeletion(const HostDeps& deps, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
@@ -89,7 +89,7 @@ inline constexpr char kFilesStay[] =
     "if a volume or share was mounted there, its pod may have written these files since the mount "
     "ended: move the folder aside, stage again and compare; delete nothing";
 
-// Returns true if a folder in the mount manager's table still leads to its volume or cannot be
+// Returns true if a folder in the mount manager's table still leads to `volume` or cannot be
 // checked. A mount that ended while its volume was missing stays in that table, as drive letters do
 // (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints).
 bool IsMountPointOf(machine::Os& os, const CallContext& context, const WindowsPath& folder,

@@ -20,8 +20,8 @@ namespace csi_proxy::host {
 inline constexpr absl::Duration kPatience = absl::Seconds(2);
 inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 
-// Returns true if an open failed because a program holds the entry for a short time: another call
-// that deletes it, or a virus scanner.
+// Returns true if an open failed because another handle does not share the entry, or because the
+// entry is being deleted. Virus scanners and other calls often cause this for a short time.
 inline bool IsHeldByOthers(const absl::Status& status) {
   return HasWin32Code(status, {win32_error::kSharingViolation, win32_error::kDeletePending});
 }

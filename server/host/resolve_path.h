@@ -1,8 +1,8 @@
 // Resolves a path on a real node without a race. Each component is opened in the open directory
 // before it, without following links, and stays open, so that no entry can be replaced before the
 // caller uses the handle at the end. This code, never Windows, reads and follows reparse points. A
-// read-only call first opens the whole path with one system call. It walks the path only if that
-// fails for another reason than a missing entry.
+// read-only call first opens the whole path with one system call. The call walks the path only if
+// this open fails for another reason than a missing entry.
 #pragma once
 
 #include <memory>
@@ -36,8 +36,8 @@ struct ResolveOptions {
 
 // The entry at the end of a path, or the last one that exists.
 struct ResolvedPath {
-  // The entries from `root` to the last one that exists, open; at() returns the last. kPeek omits
-  // some.
+  // The open entries from `root` to the last one that exists. at() returns the last one. kPeek
+  // omits some entries.
   std::vector<std::unique_ptr<machine::File>> held;
   // The attributes of the last entry held.
   machine::FileAttributes attributes;
@@ -45,7 +45,7 @@ struct ResolvedPath {
   std::optional<machine::ReparsePoint> link;
   // The root above at(): `C:\` or `\\?\Volume{guid}\`. Empty if no entry is held.
   std::string root;
-  // The components from `root` to at(). The links and mount points that were followed are replaced.
+  // The components from `root` to at(). Links that were followed are replaced by their targets.
   std::vector<std::string> names;
   // The components below at() that do not exist. With kPeek, the first of them may exist.
   std::vector<std::string> missing;

@@ -21,17 +21,17 @@
 
 namespace csi_proxy::host {
 
-// Runs a function once for simultaneous calls. Each call gets a copy of `T`, an absl::Status or
-// StatusOr. Thread-safe.
+// Runs a function once for simultaneous calls. Each call gets a copy of the result, an
+// absl::Status or StatusOr. Thread-safe.
 //
 // A run serves only calls that arrived before it began, because a caller may have changed the data
-// that the run reads. Runs do not overlap: calls that arrive during a run share the next one.
+// that the run reads. Calls that arrive during a run share the next run.
 //
 // A run for one call uses the call's thread and context. A run for several calls has a thread of
 // its own and ends at the latest of their deadlines, so the other calls get its result even if one
-// caller gives up. A call waits for at most one run of other calls before its own begins. The limit
-// of a run is two minutes. If a run hangs longer, because Windows does not return, it keeps its
-// thread, but the next run begins beside it.
+// caller gives up. A call waits for at most one run of other calls before its own begins. If
+// Windows keeps a run beyond the limit `longest`, the run keeps its thread, but the next run begins
+// beside it.
 template <typename T>
 class SharedRun {
  public:
@@ -63,7 +63,7 @@ class SharedRun {
 
   // Returns the result of a run of `function` that began after this call arrived. CANCELLED or
   // DEADLINE_EXCEEDED if `context` ends first. Yields the call's slot unless the run begins without
-  // a wait. REQUIRES: all calls pass functions that do the same.
+  // a wait. REQUIRES: the functions of all calls do the same work.
   T Get(const CallContext& context, Function function) {
     if (const uint64_t number = BeginAlone(); number != 0) {
       return RunHere(number, context, function);
@@ -202,8 +202,8 @@ class SharedRuns {
   }
 
  private:
-  // Returns the SharedRun for `key`. Also destroys each unused SharedRun, unless it has a run under
-  // way, whose end the destructor would wait for.
+  // Returns the SharedRun for `key`. Also destroys each unused SharedRun that is idle(), because
+  // the destructor of any other SharedRun would wait for the end of its run.
   std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
     const MutexLock lock(mutex_);
     std::erase_if(runs_, [](const auto& entry) {

@@ -20,7 +20,7 @@ struct SmbMapping {
   // `\\host\share`, from CanonicalUnc(). Other programs may also map a folder in a share
   // (github.com/kubernetes-csi/csi-driver-smb/issues/1035); csi-proxy does not.
   std::string remote_path;
-  // True if the node reports the mapping as connected. It may still be broken: see Reach().
+  // True if Windows reports the mapping as OK. The mapping may still be broken: see Reach().
   bool is_connected = false;
   // The mapping's WMI object path.
   std::string object;
@@ -66,8 +66,8 @@ class SmbHost {
   // Returns the node's own names and addresses.
   absl::StatusOr<machine::NetworkNames> GetNetworkNames();
 
-  // Waits for the end of a RemoveMapping() that its caller has left. Until then the mapping may
-  // still disappear.
+  // Waits until no RemoveMapping() of the share is under way, not even one that its caller has
+  // left. Until then the mapping may still disappear.
   absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
   // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because a

@@ -31,8 +31,8 @@ class StorageNamespace {
   // the object (40006), updates the cache and calls the method once more, as the page of return
   // codes demands
   // (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
-  // Before the second call runs `check`, and returns its error instead of calling if it fails. The
-  // caller must check the return value.
+  // Runs `check` before the second call; if `check` fails, returns its error without a second call.
+  // The caller must check the return value.
   absl::StatusOr<cim::MethodResult> Invoke(const CallContext& context, const std::string& path,
                                            const std::string& method,
                                            const cim::Arguments& arguments = {},
@@ -51,8 +51,8 @@ class StorageNamespace {
   SharedRun<absl::Status> update_;
 };
 
-// Returns the entry of `names` at the number that a property has. Returns the number itself if it
-// is beyond `names`, which follow Microsoft's page; "" if the property has no number.
+// Returns `names[n]`, where n is the property's value, or n as text if `names` is too short; "" if
+// the property is not a number. `names` are in the order of Microsoft's page.
 template <size_t kSize>
 std::string NameOf(const cim::Object& object, const char* property,
                    const char* const (&names)[kSize]) {

@@ -16,7 +16,7 @@ using machine::ServiceInfo;
 using machine::ServiceStartType;
 using machine::ServiceState;
 
-// Thread-safe. Service names are compared case-insensitively. NOT_FOUND for a missing service.
+// Thread-safe. Compares service names case-insensitively. NOT_FOUND if there is no such service.
 class SystemHost {
  public:
   explicit SystemHost(const HostDeps& deps) : os_(*deps.os) {}

@@ -35,7 +35,7 @@ struct GrowthRoom {
   uint64_t size_bytes = 0;
   // Why the partition cannot reach the end of the disk, in words; empty if it can.
   std::string obstacle;
-  // The path of the MSFT_Partition; empty if WMI does not show one at the volume's place.
+  // The path of the MSFT_Partition; empty if WMI does not show one at the volume's offset.
   std::string object;
 };
 
@@ -68,36 +68,37 @@ class VolumeHost {
   explicit VolumeHost(const HostDeps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os) {}
 
-  // Lists the volumes of a partition, or of all partitions if `partition_number` is 0. They are
-  // sorted by offset, but those of EFI system, recovery and active partitions come last. NOT_FOUND
-  // if the partition does not exist; empty if no volume has arrived yet.
+  // Lists the volumes of a partition, or of all partitions if `partition_number` is 0. The
+  // volumes are sorted by offset, but volumes of EFI system, recovery and active partitions are
+  // last. NOT_FOUND if the partition does not exist; empty if no volume has arrived yet.
   absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                     uint32_t disk_number,
                                                     uint32_t partition_number);
 
-  // Lists the volumes with a part on a disk, and their mounts: see VolumesOn() and ReadMounts().
+  // Lists the volumes with an extent on a disk, and their mounts: see VolumesOn() and ReadMounts().
   // Omits volumes that disappear during the call. Does not use WMI.
   absl::StatusOr<std::vector<VolumeView>> LookAtDisk(const CallContext& context,
                                                      uint32_t disk_number, const PathRoots* roots,
                                                      NodeVolumes* seen = nullptr);
-  // Lists the volumes with a part on a disk, without their mounts.
+  // Lists the volumes with an extent on a disk, without their mounts, in ListVolumes()'s order.
   absl::StatusOr<std::vector<VolumeView>> ListOnDisk(const CallContext& context,
                                                      uint32_t disk_number,
                                                      NodeVolumes* seen = nullptr);
 
-  // Returns the place of one volume.
+  // Returns the volume with its extents, but without mounts and file system.
   absl::StatusOr<VolumeView> Locate(const CallContext& context, const VolumeId& volume);
 
-  // Returns the file system; its name is empty if Windows does not recognise one.
+  // Returns the file system, and adds the volume to UsedVolumes if it has one. The name is empty if
+  // Windows does not recognise a file system.
   absl::StatusOr<machine::FileSystem> GetFileSystem(const CallContext& context,
                                                     const VolumeId& volume);
 
-  // Stores the volume's mounts in `volume`. Omits folders in the mount manager's table that no
-  // longer lead to the volume. `roots` are the working directories; null means every folder.
+  // Sets `mounts` and `has_folder`. Omits mounts at folders that no longer lead to the volume.
+  // `roots` are the working directories; if null, every folder counts as a driver's.
   absl::Status ReadMounts(const CallContext& context, const PathRoots* roots, VolumeView* volume);
 
   // Returns "" if the volume seems never written. Otherwise names the data at its beginning: see
-  // FindData() in devices.h. FAILED_PRECONDITION for a volume of several parts of a dynamic disk.
+  // FindData() in devices.h. FAILED_PRECONDITION for a volume with several extents.
   absl::StatusOr<std::string> FindData(const CallContext& context, const VolumeView& volume,
                                        Look look);
 
@@ -112,7 +113,7 @@ class VolumeHost {
   // is deleted and made again gets another volume id.
   std::string SignOfUse(const VolumeView& volume) const;
 
-  // Waits for the end of a Format() that its caller has left. Until then new data may be lost.
+  // Waits until no Format() is under way, not even an abandoned one. Until then data may be lost.
   absl::Status AwaitFormat(const CallContext& context, const VolumeId& volume);
 
   // Formats without a search for bad sectors. All content is lost. The format goes on after the
@@ -124,8 +125,7 @@ class VolumeHost {
                       const FormatOptions& options);
 
   absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context, const VolumeId& volume);
-  // Returns GetHealth()'s result without a query of WMI: `health` is `Locked by BitLocker` or
-  // empty.
+  // Does GetHealth() without WMI, so that `health` is `Locked by BitLocker` or empty.
   absl::StatusOr<VolumeHealth> ReadHealth(const CallContext& context, const VolumeId& volume);
   // Returns VolumeHealth::health of all volumes in WMI, by one query.
   absl::StatusOr<std::map<VolumeId, std::string>> ListHealth(const CallContext& context);
@@ -135,8 +135,8 @@ class VolumeHost {
   // own.
   absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context, const VolumeView& volume);
 
-  // Resizes partition and file system. If Windows cannot resize this kind of file system (FAT32):
-  // FAILED_PRECONDITION with kExactly, no change with kAtMost. `room` is from GetGrowthRoom().
+  // Resizes partition and file system. If Windows cannot resize the kind of file system (FAT32),
+  // kExactly returns FAILED_PRECONDITION, kAtMost changes nothing. `room` is from GetGrowthRoom().
   absl::Status Resize(const CallContext& context, const VolumeView& volume, const GrowthRoom& room,
                       uint64_t size_bytes, ResizeTo how);
 
@@ -154,9 +154,9 @@ class VolumeHost {
 
   // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
   // the mount of a missing volume. ALREADY_EXISTS if another volume is mounted there, NOT_FOUND if
-  // the directory does not exist, FAILED_PRECONDITION if it is not empty, or if the volume has no
-  // file system or lies on Windows' own disk. `disk`, if not null, is the caller's picture of the
-  // volume's disk, read under the disk's lock, and saves a query.
+  // `target` does not exist, FAILED_PRECONDITION if it is not an empty directory or lies on
+  // `volume`, or if the volume has no file system or lies on Windows' own disk. `disk`, if not
+  // null, is the caller's view of the volume's disk, read under the disk's lock, and saves a query.
   absl::Status Mount(const CallContext& context, const VolumeId& volume, const ConfinedPath& target,
                      const DiskDescription* disk = nullptr);
 

@@ -1,4 +1,4 @@
-// A call's picture of the node's volumes. A call reads a volume once and passes the view along.
+// A call's view of the node's volumes. A call reads a volume once and passes the view to its steps.
 // After a step that changes the volume, or a wait, the call reads the volume again.
 #pragma once
 
@@ -23,18 +23,18 @@ struct MountPoint {
 
 struct VolumeView {
   VolumeId id;
-  // The volume's parts of disks; at least one.
+  // The ranges of disks that belong to the volume; at least one.
   std::vector<machine::DiskExtent> extents;
 
   // Set by VolumeHost::ReadMounts(): the volume's mounts, and whether the mount manager names a
-  // folder for it, even one that no longer leads to it.
+  // folder for the volume, even a folder that no longer leads there.
   std::vector<MountPoint> mounts = {};
   bool has_folder = false;
   // Set by the caller from VolumeHost::GetFileSystem().
   machine::FileSystem file_system = {};
 };
 
-// The extents of the node's volumes, by the volumes' names; none if Windows does not report them.
+// The extents of each volume of the node, by its name; empty if Windows does not report them.
 using NodeVolumes = std::map<std::string, std::vector<machine::DiskExtent>>;
 
 }  // namespace csi_proxy::host

@@ -1,5 +1,5 @@
 // Finds the disks that Windows uses and drivers must not use. Every call that writes to a disk
-// checks here, and a refusal names the use; groups/README.md lists the calls.
+// checks the disk here, and a refusal names the use; groups/README.md lists the calls.
 //
 // A disk is Windows' own if Windows runs on it or starts from it (IsBoot, IsSystem of MSFT_Disk,
 // learn.microsoft.com/windows-hardware/drivers/storage/msft-disk). A disk is in use by the node if
@@ -42,7 +42,7 @@ absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const Path
                               uint32_t disk_number, const std::vector<VolumeView>& volumes);
 
 // Returns FAILED_PRECONDITION if the disk is Windows' own or in use by the node. `seen` is the
-// caller's picture of the volumes; see VolumesOn(). If `roots` is null, drivers may touch any
+// caller's view of the volumes: see VolumesOn(). If `roots` is null, drivers may touch any
 // folder.
 absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
                          const DiskDescription& disk, NodeVolumes* seen = nullptr);

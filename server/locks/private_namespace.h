@@ -1,4 +1,4 @@
-// A private namespace of kernel objects: other accounts can neither open nor squat on its names.
+// A private namespace of kernel objects. Only accounts that it admits can open or take its names.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ inline absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls) {
   return Win32Status(error, absl::StrCat("the namespace of the locks: Windows error ", error));
 }
 
-// Enters kAdministratorsNamespace until the process ends. It admits only SYSTEM and administrators.
-// Returns UNIMPLEMENTED under Wine, because Wine has no namespaces. Windows only.
+// Enters kAdministratorsNamespace until the process ends. The namespace admits only SYSTEM and
+// administrators. Returns UNIMPLEMENTED under Wine, because Wine has no namespaces. Windows only.
 absl::Status EnterAdministratorsNamespace();
 inline constexpr char kAdministratorsNamespace[] = "csi-proxy\\";
 

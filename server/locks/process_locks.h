@@ -32,10 +32,10 @@ class ProcessLocks {
 };
 
 // Returns the locks of this node. On Windows these are NewNamedMutexes() in
-// EnterAdministratorsNamespace(). If that fails, uses no namespace, and calls `warn`, if set,
-// except under Wine. Elsewhere these are locks on files in `directory`, which is created with mode
-// 0700 if missing; the files stay. Returns PERMISSION_DENIED if another user owns `directory` or
-// may write to it.
+// EnterAdministratorsNamespace(). If the process cannot enter it, the locks use no namespace, and
+// `warn`, if set, is called except under Wine. On other systems the locks are locks on files in
+// `directory`, which is created with mode 0700 if missing; the files stay. Returns
+// PERMISSION_DENIED if another user owns `directory` or may write to it.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory,
                                                               const LineFunction& warn = nullptr);
 

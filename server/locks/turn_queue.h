@@ -22,7 +22,7 @@ class TurnQueue {
   // CANCELLED or DEADLINE_EXCEEDED if the call ends first.
   absl::Status Wait(const CallContext& context, Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Gives the turn to the longest waiter of the next tenant. Returns false without a waiter.
+  // Gives the turn to the first waiting call of the next tenant. Returns false if no call waits.
   bool Pass();
 
   size_t size() const { return size_; }
@@ -37,7 +37,7 @@ class TurnQueue {
     const std::string* tenant = nullptr;
   };
 
-  // By tenant. If all waiters of a line give up, the line stays until its next turn.
+  // The keys are tenants. If all waiters of a line give up, the line stays until its next turn.
   std::map<std::string, Line> lines_;
   Turns<Line> turns_;
   size_t size_ = 0;

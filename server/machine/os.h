@@ -1,5 +1,5 @@
 // The Win32 calls that the host needs: each method is one documented call or a fixed sequence of
-// calls, without decisions. windows/ implements them by Windows, the simulator in memory, so that
+// calls, without decisions. windows/ implements them with Windows, the simulator in memory, so that
 // the code above runs and is tested on any system.
 //
 // Text is UTF-8. Every error is a Win32Status(): Win32CodeOf() returns Windows' error code.
@@ -81,7 +81,7 @@ class File {
   // them, even names that are not UTF-8: half a surrogate pair (NTFS allows it) is three bytes.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
-  // Returns the next entries of this directory, or the first ones if `restart`: at most some
+  // Returns the next entries of this directory, or the first ones if `restart`: at most a few
   // hundred, named as List() names them. Returns no entries at the end.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) = 0;
 
@@ -101,8 +101,8 @@ class File {
   // not `tag`. REQUIRES: opened with kWriteAttributes.
   virtual absl::Status DeleteReparsePoint(uint32_t tag) = 0;
 
-  // Returns the other processes that have entry `name` of this directory open, whatever access they
-  // share. Needs only FILE_READ_ATTRIBUTES, so another process's open file does not forbid it
+  // Returns the other processes that have entry `name` of this directory open, with any sharing
+  // mode. Needs only FILE_READ_ATTRIBUTES, so another process's open file does not forbid the query
   // (FileProcessIdsUsingFileInformation; doubt 82 of server/host/doubts.md).
   virtual absl::StatusOr<std::vector<FileUser>> ListUsers(const std::string& /*name*/) {
     return std::vector<FileUser>();
@@ -128,7 +128,7 @@ struct FileSystem {
 struct NetworkNames {
   // The NetBIOS name, the DNS host name and the fully qualified DNS name, each at least once.
   std::vector<std::string> names;
-  // Of 4 or 16 bytes, in network order.
+  // Each has 4 or 16 bytes, in network order.
   std::vector<Bytes> addresses;
 };
 
@@ -165,8 +165,8 @@ class Os {
 
   // Opens the root directory of a drive (`C:\`) or a volume (`\\?\Volume{guid}\`).
   virtual absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) = 0;
-  // Returns OK if the entry at a path, with links followed, can be reached, else the error
-  // (GetFileAttributesW). For paths on servers.
+  // Returns OK if the entry at a path on a server can be reached, else the error
+  // (GetFileAttributesW).
   virtual absl::Status Reach(const std::string& path) = 0;
 
   // Volumes. REQUIRES: `volume` is `\\?\Volume{guid}\`.

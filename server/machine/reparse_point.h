@@ -1,7 +1,7 @@
-// Reparse points, the bytes that make a directory a link or a mount point. Pure functions over
-// REPARSE_DATA_BUFFER
-// (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_reparse_data_buffer) that trust
-// no length or offset in the bytes.
+// Parses and makes reparse points, the bytes that make a directory a link or a mount point. The
+// layout is REPARSE_DATA_BUFFER
+// (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_reparse_data_buffer). The
+// functions trust no length or offset in the bytes.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ struct HostilePath {
   const char* rule;
   // False if the text is not UTF-8, so that no protobuf string can carry it.
   bool is_utf8 = true;
-  // True if lenient calls accept the path: see OtherSpellings().
+  // True if lenient calls parse the path or find another rule broken: see OtherSpellings().
   bool is_other_spelling = false;
 };
 
@@ -118,13 +118,13 @@ inline std::vector<HostilePath> HostilePaths() {
   }
   add(R"(C:\var\lib\kubelet.\a)", kInvalid, "end with a dot");
   add(R"(C:\var \lib\kubelet\a)", kInvalid, "end with a dot or a space");
-  // Streams and drives in the middle.
+  // A colon after the drive: alternate data streams and further drives.
   for (const char* rest : {"a:b", "a:b:$DATA", "a::$INDEX_ALLOCATION", ":", "a:", "C:\\Windows",
                            "a\\C:\\b", "::$DATA", "a:$I30:$INDEX_ALLOCATION\\b", "con:"}) {
     below(rest, kInvalid, "\":\" is not allowed");
   }
   add(root + "::$INDEX_ALLOCATION\\a", kInvalid, "\":\" is not allowed");
-  // Devices that are names in every directory.
+  // Device names, which are reserved in every directory.
   for (const char* rest :
        {"CON",    "con",       "Con.txt",       "NUL",       "nul.tar.gz", "PRN",
         "AUX",    "aux.c",     "COM1",          "com9.log",  "COM0",       "LPT1",
@@ -159,13 +159,13 @@ inline std::vector<HostilePath> HostilePaths() {
         "a\x80", "\xC1\x9C", "\xF8\x88\x80\x80\x80", "\xEF\xBF"}) {
     all.push_back({root + "\\" + rest, kInvalid, "UTF-8", false});
   }
-  // Look-alikes of separators and dots. They are ordinary characters of a name.
+  // Look-alikes of separators and dots are ordinary characters of a name.
   for (const char* rest :
        {"\uFF0E\uFF0E\\a", "a\u2215b", "a\u2216b", "\uFF0F", "\uFF3C", "\u2024\u2024", "a\u202Eb",
         "\u200B", "\uFEFFa", "\u00A0a", "caf\u00E9", "\u6587\u4EF6", "\U0001F600"}) {
     below(rest, kOk, "");
   }
-  // Elsewhere on the node.
+  // Paths outside the working directories.
   for (const char* text :
        {R"(C:\)", R"(C:\Windows)", R"(C:\var)", R"(C:\var\lib)", R"(D:\var\lib\kubelet\a)",
         R"(C:\var\lib\kubelet-evil)", R"(C:\var\lib\kubelet-evil\a)", R"(C:\var\lib\kubelet2)",

@@ -46,9 +46,9 @@ void AppendUtf8(char32_t code_point, std::string* out);
 // Returns `text` with every byte that is not UTF-8 replaced by U+FFFD.
 std::string ReplaceInvalidUtf8(absl::string_view text);
 
-// Returns `text` so that it cannot end, forge or disorder a line of a log: every byte that is not
-// UTF-8 becomes U+FFFD; a character that is IsControl() becomes JSON escapes; each of `quotes` gets
-// a backslash. REQUIRES: `quotes` is ASCII.
+// Returns `text` escaped so that it cannot end, forge or disorder a line of a log: every byte that
+// is not UTF-8 becomes U+FFFD; a character that is IsControl() becomes JSON escapes; each of
+// `quotes` gets a backslash. REQUIRES: `quotes` is ASCII.
 std::string EscapeForLog(absl::string_view text, absl::string_view quotes = "\"\\");
 
 // Returns the first KiB of `text`, escaped, and `...` if `text` is longer. For text of a length

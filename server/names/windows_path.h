@@ -93,7 +93,7 @@ class PathRoots {
   bool Contains(const WindowsPath& path) const;
   // Returns PERMISSION_DENIED, naming `field`, the path and the roots, unless Contains(path).
   absl::Status Check(absl::string_view field, const WindowsPath& path) const;
-  // Returns the rule that a path outside the roots breaks, for an error; it lists the roots.
+  // Returns the part of an error's text that says that a path is outside the roots, and names them.
   std::string OutsideRule() const;
 
  private:
@@ -104,16 +104,16 @@ class PathRoots {
 // mount over a root.
 enum class Place { kWithinRoots, kBelowRoots };
 
-// The spellings that a call accepts. kStrict: WindowsPath::Parse()'s. kLenient: also `\\?\C:\a`,
-// and `\a` or `/a` on the drive of the root that contains it, or else of the first root.
+// The spellings of paths. kStrict accepts WindowsPath::Parse()'s. kLenient also accepts `\\?\C:\a`,
+// and `\a` or `/a` on the drive of the root that contains the path, else of the first root.
 enum class Spelling { kStrict, kLenient };
 
 // A checked path and the trees that it must not leave. The host follows the path's links and
-// returns PERMISSION_DENIED for a link that leads out of `roots`. Null roots: anywhere on the
-// node's drives.
+// returns PERMISSION_DENIED for a link that leads out of `roots`. If `roots` is null, a link may
+// lead anywhere on the node's drives.
 struct ConfinedPath {
   // Parses the text that a caller sent for `field`. INVALID_ARGUMENT as WindowsPath::Parse();
-  // PERMISSION_DENIED, naming `field`, path and roots, for a path that is not at `place`.
+  // PERMISSION_DENIED, naming `field`, the path and the rule, for a path that is not at `place`.
   static absl::StatusOr<ConfinedPath> Parse(const std::shared_ptr<const PathRoots>& roots,
                                             absl::string_view field, absl::string_view text,
                                             Place place, Spelling spelling = Spelling::kStrict);
@@ -136,7 +136,7 @@ class UncPath {
   // Adds one component. REQUIRES: WindowsPath::IsName(component).
   void Append(absl::string_view component) { components_.emplace_back(component); }
 
-  // Returns CanonicalUnc() of `\\host\share`. It identifies the share.
+  // Returns CanonicalUnc() of `\\host\share`, which identifies the share.
   std::string Share() const;
   // Returns `\\host\share\a\b` in the caller's case.
   std::string ToString() const;

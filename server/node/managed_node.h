@@ -32,7 +32,7 @@ class ManagedNode {
   // Returns how often calls removed or kept mappings.
   smb::KnownShares::Counts unmaps() const { return shares_->counts(); }
 
-  // Returns nullopt until the mappings have been counted.
+  // Returns the last counts of mappings; nullopt before the first or after a failed count.
   std::optional<groups::ShareCounts> share_counts() const { return share_count_.Get(); }
 
  private:

@@ -19,7 +19,7 @@
 
 namespace csi_proxy {
 
-// Thread-safe, except ServeRemotely().
+// Owns the executors and observers of a node's calls. Thread-safe, except ServeRemotely().
 class NodeCalls {
  public:
   // The limits of each API group.

@@ -1,4 +1,4 @@
-// A machine that this process has opened, with the rules of a node over it.
+// A machine that this process has opened: its host, its locks and, if simulated, its faults.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Makes a simulated node: the host of a simulated machine, and the gate for its faults.
+// Makes the host of a simulated machine, and puts the machine's faults before the services.
 #pragma once
 
 #include <memory>

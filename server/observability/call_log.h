@@ -1,4 +1,4 @@
-// Logs calls, and records of calls that change the node.
+// Logs calls, and writes the audit records of calls that change the node.
 #pragma once
 
 #include <spdlog/logger.h>

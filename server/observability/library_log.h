@@ -8,12 +8,12 @@
 
 namespace csi_proxy::observability {
 
-// Passes messages of protobuf to `log` instead of standard error: escaped, shortened, one line
-// each; at most five a minute from one place in the code, then a count. kError means that the
-// process will end. Fatal errors of Abseil still go to standard error, because Abseil's version in
-// Debian 12 has no log to redirect. REQUIRES: called once, by a program, before it uses protobuf. A
-// library must not call this, because the program may have its own log handlers, which are
-// process-wide.
+// Passes messages of protobuf to `log` instead of standard error. Escapes and shortens a message to
+// one line. Counts the messages beyond five a minute from one place in the code. kError means that
+// the process will end. Fatal errors of Abseil still go to standard error, because Abseil's version
+// in Debian 12 has no log to redirect. REQUIRES: a program calls this once, before using protobuf.
+// A library must not call this function, because log handlers are process-wide and the program may
+// have its own.
 void RouteLibraryLogs(LogFunction log);
 
 // Passes messages of gRPC to the `log` of RouteLibraryLogs(), by the same rules. REQUIRES:

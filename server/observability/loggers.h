@@ -1,4 +1,4 @@
-// Loggers for drivers that embed the service, and the system-dependent parts of the service's own.
+// Loggers for drivers that embed the service, and the system-dependent parts of its own loggers.
 #pragma once
 
 #include <spdlog/logger.h>

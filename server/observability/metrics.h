@@ -37,7 +37,7 @@ class Metrics : public rpc::CallObserver {
     std::function<Connections()> connections;
     // The number of waiting calls, by group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
-    // Returns nullopt until the mappings have been counted.
+    // Returns the last counts; nullopt before the first or after a failed count.
     std::function<std::optional<groups::ShareCounts>()> shares = nullptr;
     // How often a mapping was removed or kept, by the number of links to the share at that time.
     std::function<smb::KnownShares::Counts()> unmaps = nullptr;

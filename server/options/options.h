@@ -50,7 +50,7 @@ struct Options {
   // The limits of the listener. `client_share` is also the percentage of tenant_part.h for the
   // calls of each API group.
   rpc::ListenerLimits listener;
-  absl::Duration idle_timeout = absl::Hours(1);
+  absl::Duration idle_timeout = absl::Hours(1);  // replaces `listener.idle_timeout`
   // The limits of each API group. In addition, 8 * max_workers calls may wait after yielding their
   // slots.
   size_t max_workers = 16;
@@ -75,7 +75,7 @@ struct Options {
 
 // Parses the arguments of the program as Go's flag package does (server/base/go_flags.h). Accepts
 // every flag of the Go releases and of klog, because node bootstraps pass them. Returns
-// INVALID_ARGUMENT, naming the flag and the reason.
+// INVALID_ARGUMENT, naming the flag and the reason, for an unknown flag or an invalid value.
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments);
 
 // Returns true if --api-groups and --api-versions select the pipe of this version.

@@ -2,7 +2,7 @@
 //
 // Closing the server's handle is not enough, because a client that keeps its end open also keeps
 // the pipe's name (pipe_name.h). DisconnectNamedPipe closes the client's end, but discards bytes
-// that the client has not read. FlushFileBuffers waits until they are read, without a limit
+// that the client has not read. FlushFileBuffers waits until all is read, without a limit
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe,
 // https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). Therefore
 // threads of the Closer flush, and another thread disconnects an end that takes too long. The

@@ -45,9 +45,9 @@ class IoPort {
     kAlways,       // All I/O comes to the port, unless it fails synchronously.
   };
 
-  // Sends completions of I/O on `handle` to this port. RESOURCE_EXHAUSTED if the system starts no
-  // thread for the port. For a socket kPendingOnly is only safe if no layered service provider of
-  // the old kind is installed, so Go uses kAlways for Unix sockets
+  // Sends completions of I/O on `handle` to this port. Returns RESOURCE_EXHAUSTED if the system
+  // starts no thread for the port. For a socket, kPendingOnly is safe only if all layered service
+  // providers use IFS handles. Therefore Go does the same as kAlways for Unix sockets
   // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes,
   // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
   absl::Status Associate(HANDLE handle, Completions completions = Completions::kPendingOnly);

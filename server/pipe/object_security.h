@@ -1,5 +1,5 @@
-// The owner of a kernel object, such as a pipe, and the rights of other accounts. Judged on plain
-// data, so that the tests run on every system.
+// Checks the owner of a kernel object, such as a pipe, and the rights of other accounts. Works on
+// plain data, so that the tests run on every system.
 #pragma once
 
 #include <cstdint>
@@ -48,15 +48,15 @@ uint32_t PipeRights(uint32_t rights);
 // server/host/doubts.md).
 uint32_t ClientRights(uint32_t rights);
 
-// Returns `sddl` for a server that runs as `user`. Adds an entry that lets `user` make further
-// instances, unless `user` is SYSTEM. Makes `user` the owner, unless the text names an owner
-// (`names_owner`). Without an owner in the text, Windows would make Administrators the owner of
-// SYSTEM's pipes (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object), as of
-// the pipes of a container's administrator.
+// Returns `sddl` for a server that runs as `user`. Adds an entry that gives `user` all rights,
+// unless `user` is SYSTEM. Makes `user` the owner, unless the text names an owner (`names_owner`).
+// Without an owner in the text, Windows would make Administrators the owner of SYSTEM's pipes
+// (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object). Administrators also
+// own the pipes of a container's administrator.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
-// Returns true if SYSTEM or Administrators owns the object. Then an administrator made it, because
-// setting another owner takes a privilege that only administrators have.
+// Returns true if SYSTEM or Administrators owns the object. Then an administrator made the object,
+// because only administrators have the privilege to set another owner.
 bool OwnedByAdministrators(const ObjectSecurity& object);
 
 // Returns true if both DACLs give the same rights to the same accounts in the same order. Returns

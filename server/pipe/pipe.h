@@ -23,8 +23,8 @@ std::string Path(absl::string_view name);
 // An access list that says who may open a pipe. Immutable.
 class Security {
  public:
-  // Parses SDDL, for example `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. INVALID_ARGUMENT unless it has a
-  // protected DACL (`D:P`), because without a DACL, or with a null DACL, everyone could open the
+  // Parses SDDL, for example `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. Returns INVALID_ARGUMENT unless it has
+  // a protected DACL (`D:P`), because without a DACL, or with a null DACL, everyone could open the
   // pipe (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
   static absl::StatusOr<Security> Parse(const std::string& sddl);
   // Parses SDDL for pipes of this process, after SddlForServer() has added the process's user.
@@ -60,7 +60,7 @@ absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security);
 bool Exists(const std::string& path);
 
 // Connects as a client, and tries again until `deadline` while all instances are taken. The server
-// may only identify the client. NOT_FOUND if there is no such pipe, UNAVAILABLE if it stays busy.
+// may only identify the client. NOT_FOUND means no such pipe, UNAVAILABLE that the pipe stays busy.
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, SteadyTime deadline);
 
 // Returns the id of the client's process, or 0 if it is unknown.

@@ -1,5 +1,5 @@
 // The calls on named pipes that decide which process serves a name and how long the name exists.
-// The implementation only calls Windows; tests replace it by a model of Windows' pipes.
+// The implementation only calls Windows; tests replace it with a model of Windows' pipes.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ class PipeCalls {
   virtual absl::StatusOr<void*> Create(const std::string& path, Creation creation) = 0;
   virtual const ObjectSecurity& ours() const = 0;
 
-  // Opens the pipe as a client, closes it, and returns the id of the server's process, or 0 if it
-  // is unknown (CreateFileW). ERROR_FILE_NOT_FOUND: no process serves the pipe, although the name
-  // may exist. ERROR_PIPE_BUSY: a process serves the pipe, and all instances are taken.
+  // Opens the pipe as a client, closes it, and returns the id of the server's process, or 0 if the
+  // id is unknown (CreateFileW). The error is ERROR_FILE_NOT_FOUND if no process serves the pipe,
+  // even if the name exists, and ERROR_PIPE_BUSY if all instances of a served pipe are taken.
   virtual absl::StatusOr<uint32_t> Look(const std::string& path) = 0;
 
   // Returns the owner and the DACL of the instance's pipe.

@@ -16,9 +16,9 @@
 
 namespace csi_proxy::pipe {
 
-// Returns the server's first instance. FAILED_PRECONDITION, with the reason, if another process
-// serves the pipe, or if a pipe left over from a server cannot safely be made ours. Takes a
-// leftover pipe only if `alone` is OK: no other csi-proxy takes names at this time.
+// Returns the server's first instance. Returns FAILED_PRECONDITION, with the reason, if another
+// process serves the pipe, or if a pipe left over from a server cannot safely be made ours. Takes a
+// leftover pipe only if `alone` is OK, which says that no other csi-proxy takes names now.
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone);
 

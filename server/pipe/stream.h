@@ -42,8 +42,8 @@ class Stream {
   // Ends the connection immediately, even if the other end has not read everything.
   virtual void Disconnect() = 0;
 
-  // Ends the connection so that the other end can still read what was written. The owner of the
-  // stream notices by a read that fails, now or soon.
+  // Ends the connection so that the other end can still read what was written. The owner's read
+  // fails, now or soon, and so reports the end.
   virtual void HangUp() = 0;
 
  protected:
@@ -65,7 +65,7 @@ class Stream {
   Stream() = default;
 };
 
-// Sees the bytes of gRPC's connection. Read() and Written() may run concurrently, each on one
+// Observes the bytes of gRPC's connection. Read() and Written() may run concurrently, each on one
 // thread at a time.
 class Watcher {
  public:
@@ -83,7 +83,7 @@ struct Connection {
   std::shared_ptr<Stream> stream;
   // The bytes that the listener has read already.
   std::string received;
-  // The connection's name for gRPC. Unique on a server, so that the client can be found by it.
+  // The name that gRPC shows as the connection's peer.
   std::string name;
   // May be null.
   std::unique_ptr<Watcher> watcher;

@@ -21,7 +21,7 @@ class OwnFile {
   // a link; the message names the obstacle.
   static absl::StatusOr<OwnFile> Make(const std::string& path);
 
-  // Takes over a file that this process has just created, such as a socket by bind().
+  // Takes over a file that this process has just created, such as the socket of a bind().
   static absl::StatusOr<OwnFile> Adopt(std::string path);
   // Takes over the file that is open as `opened`, a descriptor or HANDLE. The caller still owns
   // `opened`.
@@ -49,7 +49,7 @@ class OwnFile {
   Id id_;
 };
 
-// Removes an empty file without a second name, such as a file that an earlier process created by
+// Removes an empty file without a second name, such as a file that an earlier process created with
 // OwnFile::Make(). Returns OK if nothing is at the path, and FAILED_PRECONDITION if anything else
 // is there or if a directory of the path is a link.
 absl::Status RemoveEmptyFile(const std::string& path);

@@ -1,5 +1,5 @@
-// What every Windows file needs of Win32: owned handles, text in UTF-16, error codes as statuses.
-// Only files that are built for Windows alone may include it.
+// Helpers for calling Win32: owned handles, text in UTF-16, error codes as statuses. Only files
+// that are built for Windows alone may include this header.
 #pragma once
 
 #include <windows.h>

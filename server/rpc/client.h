@@ -1,4 +1,4 @@
-// The processes that call, and the limits of each.
+// The processes that call, their tenants, and the limits of both.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ using transport::Http2Violation;
 using transport::kHttp2ViolationNames;
 using transport::kHttp2Violations;
 
-// The processes of one container, as far as TenantOf() of platform/peer_process.h can tell. They
-// share the limits below.
+// The processes of one container, as far as TenantOf() of platform/peer_process.h can tell. The
+// processes share the limits below.
 struct Tenant {
   Tenant() {
     for (TenantQueue& queue : queues) queue.CountBlocked(&blocked_calls);
@@ -45,7 +45,7 @@ struct Tenant {
   Http2Account memory{Http2Limits{.held_bytes = 4 * Http2Limits().held_bytes}};
 };
 
-// A process that calls. One object stands for it while it has connections or calls.
+// A process with connections or calls. Id 0 stands for all unknown processes together.
 struct Client {
   // Makes the client a tenant of its own by default. REQUIRES: `with` is not null.
   explicit Client(Peer who, std::shared_ptr<Tenant> with = std::make_shared<Tenant>())
@@ -55,7 +55,7 @@ struct Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Counts a call that was refused because its client had used its part. Thread-safe.
+  // Counts a call that was refused because the tenant had used its part. Thread-safe.
   void CountRefusedCall() { http2.CountRefusedCall(Http2Time::clock::now()); }
   // Returns true if the client is barred (Http2Limits). Thread-safe.
   bool barred() const { return http2.barred(Http2Time::clock::now()); }
@@ -86,8 +86,8 @@ struct Client {
   Http2Account http2;
 
  private:
-  // Returns the limits of the peer's account. Unknown processes share one account, so these limits
-  // never bar it: one process would bar all the other unknown ones.
+  // Returns the limits of the peer's account. The account of unknown processes is never barred,
+  // because one unknown process would then bar all unknown processes.
   static Http2Limits LimitsOf(const Peer& peer) {
     Http2Limits limits;
     if (peer.process_id == 0) limits.bar = absl::ZeroDuration();
@@ -95,7 +95,7 @@ struct Client {
   }
 };
 
-// Calls OnLimit() of every observer.
+// Counts that `client` wanted more than its part, and calls OnLimit() of every observer.
 inline void ReportLimit(const std::vector<CallObserver*>& observers, Client& client, Limit limit) {
   const uint64_t times = ++client.limited[static_cast<size_t>(limit)];
   for (CallObserver* observer : observers) observer->OnLimit(client.peer, limit, times);

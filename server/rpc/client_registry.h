@@ -1,4 +1,4 @@
-// One object for each process that has connections or calls.
+// Keeps one Client for each process that has connections or calls.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace csi_proxy::rpc {
 
 // Thread-safe. Clients may outlive the registry. Copies share one state.
 //
-// A client is a process, and a tenant the processes that TenantOf() cannot distinguish. Windows
+// A client is a process. A tenant is all processes that TenantOf() cannot distinguish. Windows
 // documents no call that returns the container of another process: the container's silo is a job
 // object, and QueryInformationJobObject needs a handle of that job
 // (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
 class ClientRegistry {
  public:
-  // Returns the client for a process. A new process with an ended one's number is another client.
+  // Returns the client for a process. A new process with a reused process id is a new client.
   std::shared_ptr<Client> Get(int64_t process_id);
   // Returns the client for the process that started at `start` (StartOfProcess()).
   std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);

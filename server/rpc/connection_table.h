@@ -1,5 +1,5 @@
 // Keeps the connections of a listener by client, and decides whether one more may be admitted. The
-// listeners of all platforms share this.
+// listeners of all platforms use this table.
 //
 // A connection is  from                  to
 // silent           Admit()               Promote(), at its preface; Drop() or an eviction
@@ -32,9 +32,9 @@ namespace csi_proxy::rpc {
 struct ListenerLimits {
   // The time that a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
-  // The maximum of open connections of a pipe. At the limit a new connection evicts one of the
-  // tenant with most connections: a silent connection, else one that has never made a call, else
-  // one without a recent call. If calls are under way on all of them, the new connection is closed.
+  // The maximum of open connections of a pipe. At the limit a new connection evicts a connection of
+  // the tenant that has the most: a silent one, else one that has never made a call, else one
+  // without a recent call. If no connection may be evicted, the new connection is closed.
   size_t max_connections = 1024;
   // The percentage of MayTakeOneMore() (tenant_part.h) for a pipe's connections. A new connection
   // beyond the tenant's part evicts another connection of the tenant.
@@ -52,7 +52,7 @@ struct ListenerCounters {
   uint64_t adopted = 0;          // sent the preface, see Promote()
   uint64_t dropped_silent = 0;   // closed at the preface deadline, or because the process had ended
   uint64_t dropped_garbage = 0;  // closed because the first bytes were not the preface
-  // New or silent connections, closed at a limit or for lack of descriptors.
+  // New or silent connections, closed at a limit or for lack of descriptors, threads or memory.
   uint64_t dropped_for_room = 0;
   uint64_t dropped_barred = 0;  // new, closed because the client is barred (Http2Limits)
   uint64_t ended_for_room = 0;  // served, without a call, and evicted
@@ -67,7 +67,7 @@ struct ListenerCounters {
 
 // A connection that has not sent its preface. Listeners derive their own record from it.
 struct ConnectionBeforePreface {
-  size_t pipe = 0;  // its index
+  size_t pipe = 0;  // the pipe's index
   // The client of the connection; never null.
   std::shared_ptr<Client> client;
   // The table sets the next four: whether the connection is listed, until when it may be silent,
@@ -78,7 +78,7 @@ struct ConnectionBeforePreface {
   std::list<ConnectionBeforePreface*>::iterator place_at_client{};
 };
 
-// A connection that has sent its preface and is served, and its calls. Thread-safe.
+// A live connection, which has sent its preface, and the state of its calls. Thread-safe.
 class ServedConnection {
  public:
   // How the table ends the connection.
@@ -106,8 +106,8 @@ class ServedConnection {
     calls_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // Returns true for the client's one main connection to the pipe. It may have more calls under way
-  // than the client's further connections (ServerLimits).
+  // Returns true for the client's one main connection to the pipe. The main connection may have
+  // more calls under way than the client's further connections (ServerLimits).
   bool is_main() const { return is_main_; }
 
   // Returns true if a call is under way.
@@ -136,8 +136,8 @@ class ServedConnection {
 //
 // At a limit, the table evicts a connection without a call under way. At a tenant's limit it
 // chooses that tenant, else the tenant with most connections, so that a tenant with few is
-// admitted. Of that tenant's connections it chooses a silent one (of the incoming process, if that
-// has one), else one that has never made a call, else one without a recent call. The eviction does
+// admitted. Of that tenant's connections it chooses a silent one (preferably of the incoming
+// process), else one that has never made a call, else one without a recent call. The eviction does
 // no harm: the evicted client redials with its next call. Since 1.41 grpc-go does not redial
 // earlier (https://github.com/grpc/grpc-go/pull/4613). The table does not evict idle connections
 // while there is room, so that a driver that connects at its start and calls much later need not
@@ -152,12 +152,12 @@ class ConnectionTable {
       : limits_(limits), observers_(std::move(observers)) {}
 
   // Lists a new connection as silent until its preface is due. May evict another connection: hangs
-  // up a served one; unlists a silent one and returns it in `*displaced`, for the caller to close.
-  // Returns false, without listing, if the client is barred or there is no room.
+  // up a served one, or unlists a silent one and returns it in `*displaced`; the caller must close
+  // it. Returns false, without listing, if the client is barred or there is no room.
   bool Admit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced);
 
-  // Frees a descriptor: evicts a connection of the tenant that has most on any pipe. Sets
-  // `*displaced` as Admit() does. Returns false if calls are under way on all connections.
+  // Frees a descriptor: evicts a connection of the tenant with the most connections to one pipe.
+  // Sets `*displaced` as Admit() does. Returns false if no connection can be evicted.
   bool Evict(ConnectionBeforePreface** displaced);
 
   // Unlists a connection that is closed or about to be, and increments `counter` unless it is null.
@@ -167,15 +167,15 @@ class ConnectionTable {
   // Unlists and returns one connection with an overdue preface; null if there is none.
   ConnectionBeforePreface* DropOverdue(SteadyTime now);
 
-  // Returns the time at which the next preface becomes overdue.
+  // Returns the time at which the next preface becomes overdue, or the infinite future.
   SteadyTime next_deadline() const;
 
   // Makes a connection live, after its preface and until End(). The table cannot evict it before
   // Serve(). REQUIRES: the connection is listed.
   std::shared_ptr<ServedConnection> Promote(ConnectionBeforePreface* connection);
-  // Lists a live connection as served.
+  // Lists a live connection as served. The table ends the connection with `end`.
   void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);
-  // Unlists a served connection that has ended.
+  // Forgets a live connection that has ended, evicted or not.
   void End(const std::shared_ptr<ServedConnection>& connection);
   // Ends connections without a call for limits.idle_timeout. Returns the time of the next check.
   SteadyTime EndIdle(SteadyTime now);
@@ -183,7 +183,7 @@ class ConnectionTable {
   void GoAway();
   // Ends all served connections immediately.
   void HangUp();
-  // Waits until no connection is live. Returns false if one still is at `deadline`.
+  // Waits until no connection is live. Returns false if a connection is live at `deadline`.
   bool AwaitNoneLive(SteadyTime deadline);
 
   void Count(Counter counter);
@@ -211,8 +211,8 @@ class ConnectionTable {
   // connection.
   bool TryAdmit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced,
                 std::shared_ptr<Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Evicts a connection of `line` for one of `incoming` and returns the evicted client. Returns
-  // null if calls are under way on all connections of `line`.
+  // Evicts a connection of `line` for a new connection of `incoming` (may be null). Returns the
+  // evicted connection's client, or null if no connection of `line` can be evicted.
   std::shared_ptr<Client> EvictFrom(Line& line, Client* incoming,
                                     ConnectionBeforePreface** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

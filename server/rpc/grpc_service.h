@@ -17,7 +17,7 @@ struct RemoteCall {
   std::shared_ptr<transport::Connection> connection;
   std::shared_ptr<ServedConnection> served;
   transport::Request request;
-  // True if Begin() may run the call although it may block.
+  // True if Begin() may run the call on its own thread, although the call may block.
   bool may_block = false;
 };
 
@@ -26,8 +26,8 @@ class RemoteService {
  public:
   virtual ~RemoteService() = default;
   virtual bool Has(absl::string_view path) const = 0;
-  // Begins a call of one of the service's methods. Answers it now or later. Called on a thread that
-  // reads connections. REQUIRES: the service lives until the call's connection is released.
+  // Begins a call of one of the service's methods, and answers the call now or later. Called on a
+  // thread of the transport. REQUIRES: the service lives until the call's connection is released.
   virtual void Begin(RemoteCall call) = 0;
 };
 

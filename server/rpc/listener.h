@@ -1,8 +1,8 @@
 // Accepts connections on the product's pipes and serves the clients that speak HTTP/2.
 //
-// The listener owns a connection until the client has sent the HTTP/2 preface. It closes the
-// connection at a deadline, or if its first bytes are not the preface: legacy clients open a
-// connection only to see that the pipe exists, and abandon it.
+// The listener owns a connection until the client has sent the HTTP/2 preface. The listener closes
+// a connection at a deadline, or if its first bytes are not the preface: legacy clients open a
+// connection only to see that the pipe exists, and never use the connection.
 #pragma once
 
 #include <memory>
@@ -29,16 +29,16 @@ class Listener {
  public:
   virtual ~Listener() = default;
 
-  // Makes a pipe for each server, all or none, and begins to accept. Returns FAILED_PRECONDITION if
-  // another process serves one of the pipes.
+  // Makes a pipe for each server, all or none, and begins to accept. The error is
+  // FAILED_PRECONDITION if another process serves one of the pipes.
   virtual absl::Status Listen(std::vector<std::shared_ptr<const PipeServer>> servers) = 0;
 
   // Removes the pipes and closes connections without a preface. Served connections stay open.
   virtual void Stop() = 0;
 
-  // Ends the served connections, and waits until they have ended. Their clients see a broken
-  // connection and UNAVAILABLE. On Windows first waits up to two seconds until the clients have
-  // read their answers.
+  // Ends the served connections, and waits up to two seconds for their end. Their clients see a
+  // broken connection and UNAVAILABLE. On Windows, first waits up to two more seconds until the
+  // clients have read their answers.
   virtual void CloseLive() = 0;
 
   // Returns the connections of all pipes.
@@ -48,8 +48,8 @@ class Listener {
   Listener(ListenerLimits limits, std::vector<CallObserver*> observers)
       : connections_(std::make_shared<ConnectionTable>(limits, std::move(observers))) {}
 
-  // Serves a connection that has sent its preface. `promoted` is the table's record of it, and
-  // `received` the bytes that were read from it.
+  // Serves a connection that has sent its preface. `promoted` is the table's record of the
+  // connection, and `received` has the bytes that were read from `stream`.
   void Serve(std::shared_ptr<const PipeServer> server, std::shared_ptr<ServedConnection> promoted,
              std::shared_ptr<transport::Stream> stream, absl::string_view received);
 
@@ -64,8 +64,8 @@ struct PipePlace {
   std::string socket_dir;
   // The pipes' security descriptor in SDDL, on Windows only. By default the system and
   // administrators open the pipes; the system alone serves them and changes their rights.
-  // Administrators and any further group get 0x12019b rather than generic write, because generic
-  // write contains FILE_CREATE_PIPE_INSTANCE
+  // Administrators get 0x12019b, and further groups should too. Generic write would be too much,
+  // because it contains FILE_CREATE_PIPE_INSTANCE
   // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). The
   // entry of OW leaves a pipe's owner only the right to read its descriptor. pipe::SddlForServer()
   // adds the user of this process, as owner and with all rights.
@@ -81,7 +81,7 @@ struct PipePlace {
 //
 // Windows: named pipes `\\.\pipe\<name>`, open to local processes only.
 //
-// Reports clients at their limit of connections to `observers`. These must outlive all connections.
+// Reports clients at their connection limit to `observers`, which must outlive all connections.
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
                                       std::vector<CallObserver*> observers = {});
 

@@ -18,8 +18,8 @@ class SocketDirectory {
   // to another user or is writable by another user.
   static absl::StatusOr<SocketDirectory> Open(const std::string& path);
 
-  // Returns a socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary
-  // name, so that clients do not see it before Publish(). Removes a stale file of that name first.
+  // Returns a socket for `<directory>/<file_name>`, mode 0600. The socket listens under a temporary
+  // name, so that clients do not see it before Publish(). First removes a stale temporary file.
   absl::StatusOr<UniqueFd> Bind(const std::string& file_name);
 
   // Gives a bound socket its name, atomically. REQUIRES: Bind(file_name) succeeded.

@@ -44,7 +44,7 @@ class Core {
   };
 
   // Applies the fault table to `operation`, such as `volume.FormatVolume` or `win32.Flush`, on any
-  // of `resources` (see FaultRule). Returns OK, possibly after a delay, if the operation may go on.
+  // of `resources` (see FaultRule). After the fault's delay, returns its error, if any, else OK.
   absl::Status Pass(const CallContext& context, absl::string_view operation,
                     absl::Span<const std::string> resources, FaultEffects* effects = nullptr);
 

@@ -12,7 +12,7 @@
 namespace csi_proxy::machine::simulator {
 
 // Makes a directory and the missing ones above it. Returns ALREADY_EXISTS if a file or a dangling
-// link is in the way, NOT_FOUND if there is no such drive.
+// link is in the way, NOT_FOUND if the drive or a mounted volume is missing or not formatted.
 absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path);
 
 // Makes a link with this target, even if the target does not exist. Returns ALREADY_EXISTS if the

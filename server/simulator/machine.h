@@ -20,8 +20,8 @@
 namespace csi_proxy::machine::simulator {
 
 // The administrator's side of the machine: the cloud that attaches disks, the server that changes a
-// password, the attacker who plants links. Faults do not apply to it. A host sees the machine
-// through win32/ and wmi/.
+// password, the attacker who plants links. Faults do not apply to these calls. A host sees the
+// machine through win32/ and wmi/.
 //
 // Thread-safe: every call, including its checks, is one step under one lock, and does not wait
 // while it holds the lock. Deterministic: the same calls on the same state give the same machine,
@@ -55,7 +55,7 @@ class Machine final : public FaultGate {
   // password. Returns NOT_FOUND for an unknown server.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view username,
                               const Secret& password);
-  // Makes a mapping unhealthy until it is removed and made again; or returns NOT_FOUND.
+  // Makes a mapped share unreadable until it is mapped again; or returns NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
   // Makes an SMB server, by name, or all iSCSI portals at an address reachable or unreachable.
   // Returns NOT_FOUND for an unknown name or address.

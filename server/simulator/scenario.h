@@ -14,13 +14,13 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Loads the scenario in `textproto`, or the built-in one if `textproto` is its name. Returns
+// Loads the scenario in `textproto`, or the built-in scenario of that name. Returns
 // INVALID_ARGUMENT with file and line, or the field's path (`disk[2].number`), and the reason.
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
 
-// Convert a node and a disk. Return INVALID_ARGUMENT, with the field's path, for a value that
-// cannot be read. Machine checks whether such a node or disk can exist.
+// Convert messages of node.proto. Return INVALID_ARGUMENT, with the field's path, for a value that
+// cannot be read. Machine checks whether such a node, disk or rule can exist.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
 // Returns a disk as the machine's cloud makes it, with the fields that `proto` sets.

@@ -36,7 +36,7 @@ enum class PartitionType {
 
 struct Volume {
   VolumeId id;
-  // Empty: not formatted.
+  // Empty if the volume is not formatted.
   std::string file_system;
   // `A` to `Z`, or 0.
   char drive_letter = 0;
@@ -47,7 +47,7 @@ struct Volume {
   bool dirty = false;
   // Folders that only the mount manager lists as the volume's mount points.
   std::vector<std::string> stale_folders = {};
-  // The size of the file system; 0: the partition's.
+  // The size of the file system; 0 means the size of the partition.
   uint64_t file_system_bytes = 0;
   // The volume's own attribute, independent of the disk's flag.
   bool read_only = false;
@@ -58,10 +58,10 @@ struct Volume {
 // Further facts of a disk: its names, and its state as MSFT_Disk shows it.
 struct DiskFacts {
   uint16_t bus_type = 0;
-  // The reason of an offline disk; 0: by policy.
+  // The OfflineReason of an offline disk; 0 means by policy.
   uint16_t offline_reason = 0;
   uint16_t health = 0;
-  // Empty: made from page 83, or from the number.
+  // Used unless the disk has a SCSI name. If empty, the EUI, page 83 or the number is used.
   std::string unique_id;
   // True if Windows runs on the disk (`is_boot`) or starts from it (`is_system`), although C: is on
   // another disk.
@@ -71,7 +71,7 @@ struct DiskFacts {
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   std::string scsi_name;
-  // The GUID of a GPT disk, the signature of an MBR disk. Empty: no other disk has the same.
+  // The GUID of a GPT disk, or the signature of an MBR disk. Empty if no other disk shares the id.
   std::string disk_id;
   // The LUN, if the disk's location has no LUN.
   uint32_t lun = 0;
@@ -83,9 +83,9 @@ struct DiskPartition {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<Volume> volume;
-  // The time at which the volume appears. Delay: NodeState::volume_arrival_delay.
+  // The time at which the volume appears. The delay is NodeState::volume_arrival_delay.
   SteadyTime arrives_at = SteadyTime::InfinitePast();
-  // The time from which WMI shows the volume, unless a refresh comes earlier. Delay:
+  // The time from which WMI shows the volume, unless a refresh comes earlier. The delay is
   // Behaviour::volume_cache_delay.
   SteadyTime cached_at = SteadyTime::InfinitePast();
   // True if the volume is not mounted, because automount is disabled and no program has called
@@ -106,7 +106,7 @@ struct DiskBytes {
 
 struct Disk {
   uint32_t number = 0;
-  // The size that Windows knows. The hardware may have grown to `grown_size_bytes` (0: unchanged);
+  // The size that Windows knows. The hardware may have grown to `grown_size_bytes` (0 if not);
   // a rescan notices the growth.
   uint64_t size_bytes = 0;
   uint64_t grown_size_bytes = 0;
@@ -122,7 +122,7 @@ struct Disk {
   bool read_only = false;
   // True if the disk is attached, but not visible before the next rescan.
   bool awaits_rescan = false;
-  // The time before which Windows does not see the attached disk. Delay: Attach::arrival_delay.
+  // The time from which Windows sees the attached disk. The delay is Attach::arrival_delay.
   SteadyTime arrives_at = SteadyTime::InfinitePast();
   // True if Windows has no device for the disk, and WMI shows it without `Number`.
   bool without_number = false;
@@ -183,8 +183,8 @@ struct SmbMappingState {
 enum class ChapMode { kNone, kOneWay, kMutual };
 
 // A target as one portal offers it. If several portals offer one IQN, they are paths to one target.
-// The entry of the first portal has the target's disks and credentials; each further entry has only
-// a session of its own. An entry with `separate` is another target with the same IQN.
+// The entry of the first portal has the target's disks and credentials. A further entry has its own
+// session and, without MPIO, copies of the disks. `separate` marks another target with that IQN.
 struct IscsiTarget {
   std::string iqn;
   ChapMode chap = ChapMode::kNone;
@@ -225,7 +225,7 @@ struct Service {
   std::vector<std::string> depends_on;
   absl::Duration start_latency;
   absl::Duration stop_latency;
-  // The time at which a pending state ends. Delay: start_latency or stop_latency.
+  // The end of a pending state. The delay is start_latency (after dependencies) or stop_latency.
   SteadyTime pending_until = SteadyTime::InfiniteFuture();
 };
 
@@ -249,7 +249,7 @@ struct FaultRule {
   // True if a WMI method does its work after the latency although its caller has gone.
   bool goes_on = false;
   AnsweredObjects objects = AnsweredObjects::kAll;
-  // OK means that only the latency applies.
+  // OK means that the operation does not fail. The fields above still apply.
   absl::StatusCode code = absl::StatusCode::kOk;
   WindowsError error;
 };

@@ -35,8 +35,8 @@ inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 
-// Returns the disks that Windows sees, by number: they have arrived, await no rescan, and a
-// target's disk has a session. Valid until a disk comes or goes.
+// Returns the disks that Windows sees, by number. Such a disk has arrived and awaits no rescan. A
+// disk of an iSCSI target also has a live session. Valid until a disk comes or goes.
 std::vector<Disk*> VisibleDisks(NodeState& state);
 // Returns a disk, or NOT_FOUND if Windows does not see this number.
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
@@ -62,8 +62,8 @@ struct VolumePlace {
   Volume* volume;
 };
 
-// Returns a volume, or NOT_FOUND if the id is unknown, the disk offline or the volume yet to
-// arrive.
+// Returns a volume, or NOT_FOUND if the id is unknown, the disk is not visible or offline, or the
+// volume has not arrived.
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id);
 // Returns the volume with a drive letter, or NOT_FOUND like FindVolume().
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
@@ -115,12 +115,12 @@ void Rescan(NodeState& state);
 // Returns true if another online disk has the same `disk_id`. Windows keeps the later disk offline.
 bool Collides(NodeState& state, const Disk& disk);
 void KeepOffline(Disk& disk);
-// Sets or clears the read-only flag of a disk.
+// Sets or clears a disk's read-only flag, and applies Behaviour::clearing_read_only_remounts.
 void SetReadOnly(const NodeState& state, Disk& disk, bool read_only);
 // Gives the disk and its volumes new identities. Fails for a read-only disk.
 absl::Status Resign(NodeState& state, Disk& disk);
 
-// Brings a disk online: its volumes begin to arrive. Fails for a read-only disk that collides.
+// Brings a disk online, so that its volumes begin to arrive. Resigns a disk that collides.
 absl::Status TakeOnline(NodeState& state, Disk& disk);
 // Takes a disk offline. Fails for a disk that Windows runs on or starts from.
 absl::Status TakeOffline(Disk& disk);
@@ -150,7 +150,7 @@ absl::Status ExtendFileSystem(const VolumePlace& place, uint64_t size_bytes);
 // Makes a volume id from the disk, the partition's number and the count of volumes.
 VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number);
 
-// Makes a GUID in braces, as a GPT contains it, that no other disk gets.
+// Makes an id for a disk, a GUID in braces. No other disk gets the same id.
 std::string MakeDiskId(NodeState& state, const Disk& disk);
 
 // Puts the disk at `place` of the cloud, or at the first free place, and fills in the placeholders

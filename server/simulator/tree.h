@@ -44,7 +44,7 @@ class Tree {
     bool junction = false;
     // The volume that is mounted at a directory.
     std::optional<VolumeId> mounted;
-    // True if a program made the junction to the volume itself: the mount manager does not know it.
+    // True if a program made the mount without the mount manager, which then does not list it.
     bool mounted_by_hand = false;
     // The reparse tag of a directory or file that is no link, or 0.
     uint32_t reparse_tag = 0;
@@ -73,7 +73,7 @@ class Tree {
   // Returns all entries but the root, by name, each directory before its content.
   std::vector<Id> Walk() const;
 
-  // Returns the directories with a mount of the volume in the mount manager, in Walk()'s order.
+  // Returns the directories at which the mount manager lists the volume, in Walk()'s order.
   std::vector<Id> MountsOf(const VolumeId& volume) const;
 
   // Adds an entry to a directory. Returns ALREADY_EXISTS if the name is taken, FAILED_PRECONDITION

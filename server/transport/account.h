@@ -27,10 +27,10 @@ enum class Http2Violation : uint8_t {
   kHeaderBlock,    // a header block or header list that is too long or cannot be decoded
   kContinuations,  // too many CONTINUATIONs in a header block
   kStream,         // any other break of HTTP/2, such as a frame on a stream that is not open
-  kUnfinished,     // too many unfinished requests, or too many bytes of them
+  kUnfinished,     // too many unfinished requests, or more bytes than the limits allow
   kStreams,        // more calls under way than the settings or Http2Limits::calls allow
   kResets,         // more RST_STREAMs, in both directions, than honest clients cause
-  kControlFrames,  // too many frames that make no call, such as PING, or too many unread frames
+  kControlFrames,  // too many frames without a call, such as PING, or too many queued frames
   kMessage,        // a request message with flags other than 0 and 1
   kPush,           // PUSH_PROMISE; only servers may send it
   kConnections,    // more connections than the client may begin
@@ -65,7 +65,7 @@ struct Http2Limits {
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
-  // The price of a request of a call that may have many, such as reflection's. A tool that reads
+  // The price of each request of a streaming call, such as reflection's. A tool that reads
   // all descriptions of all pipes sends about 500 such requests.
   double control_frames_per_streamed_request = 1;
   // This many bytes of answers add one token, because a client that reads answers opens its
@@ -92,8 +92,8 @@ struct Http2Limits {
   // The most frames that wait until a connection's client reads. 256 calls queue at most three
   // each: a window, the headers and the trailers.
   size_t queued_frames = 1024;
-  // Connections that were ended for a violation. A client that overdraws this, `refused_calls` or
-  // `discarded` is barred.
+  // Connections that were ended for a violation. A client that overdraws `violations`,
+  // `refused_calls` or `discarded` is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
   // Calls that were refused because their client had used its share. A driver that must mount the
   // volumes of a thousand pods concurrently has about a thousand calls refused.
@@ -141,7 +141,7 @@ class Http2Account {
   void EndCall();
 
   // Hold() charges bytes that a session keeps, or returns false at the limit of the client or its
-  // tenant. Drop() returns them. CreditSent() credits the control frames that a client sends when
+  // tenant. Drop() frees bytes. CreditSent() credits the control frames that a client sends when
   // it reads an answer's bytes.
   bool Hold(size_t bytes);
   // Returns true if the client itself may hold `bytes` more, whatever its tenant holds.
@@ -149,8 +149,8 @@ class Http2Account {
   void Drop(size_t bytes);
   void CreditSent(size_t bytes);
 
-  // Count an ended connection, a refused call, and a connection that never made a call and was
-  // evicted for one of the client. Each may bar the client.
+  // Count a connection that was ended for a violation, a refused call, and a connection that never
+  // made a call and was evicted for one of the client. Each function may bar the client.
   void CountViolation(Http2Time now);
   void CountRefusedCall(Http2Time now);
   void CountDiscarded(Http2Time now);
@@ -218,10 +218,10 @@ class MessageRoom {
     ~Waiter() = default;
   };
 
-  // Takes room, or waits for it in turn. A message longer than all of the room takes all of it.
+  // Takes room, or queues for it without blocking. A message longer than the room takes it all.
   // REQUIRES: `waiter` lives until the room is granted or destroyed.
   MessageRoom(std::shared_ptr<Http2Account> account, size_t bytes, Waiter* waiter);
-  // Gives the room back, and grants it to the rooms that wait.
+  // Gives the room back or leaves the queue, and grants free room to the rooms that wait.
   ~MessageRoom();
   MessageRoom(const MessageRoom&) = delete;
   MessageRoom& operator=(const MessageRoom&) = delete;
@@ -233,8 +233,8 @@ class MessageRoom {
   const std::shared_ptr<Http2Account> account_;
   const size_t bytes_;
   Waiter* const waiter_;
-  // The account's lock guards the next two. A room that is not granted has a place in `waiting_`,
-  // so that it can leave from the middle: a process that ends gives up many rooms together.
+  // The account's lock guards the next two. A waiting room keeps its place in `waiting_`, so that
+  // its removal needs no search: a process that ends gives up many rooms together.
   bool granted_ = false;
   std::list<MessageRoom*>::iterator place_;
 };

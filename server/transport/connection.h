@@ -34,8 +34,8 @@ class Service {
   // Returns the kind of a method.
   virtual Method Find(absl::string_view path) const = 0;
 
-  // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread that
-  // reads connections, without a lock, and may answer before it returns. May block only if
+  // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread of the
+  // transport, without a lock, and may answer before it returns. May block only if
   // `may_block`: then other threads go on reading, also from this connection, and take over the
   // connection's other requests if this call is slow.
   virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request,
@@ -44,13 +44,13 @@ class Service {
   virtual void OnRequestsEnd(const std::shared_ptr<Connection>& connection, CallId call) = 0;
 };
 
-// The events of a connection for its owner. Each is called at most once, on any thread and without
-// a lock.
+// The events of a connection for its owner. Each function is called at most once, on any thread and
+// without a lock.
 struct ConnectionEvents {
   // The session ends the connection for a violation.
   std::function<void(Http2Violation violation)> violated;
-  // The connection has ended, its calls are cancelled, and no thread will begin another. Then the
-  // owner may release the connection.
+  // The connection has ended, its calls are cancelled, and no thread will begin another call. Then
+  // the owner may release the connection.
   std::function<void()> ended;
 };
 
@@ -71,7 +71,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
     ~Canceller() = default;
   };
 
-  // Makes the connection. The connection lives until its calls have released it.
+  // Makes the connection. The connection lives until the owner and its calls have released it.
   static std::shared_ptr<Connection> New(std::shared_ptr<Stream> stream,
                                          const SessionOptions& options,
                                          std::shared_ptr<Http2Account> account,
@@ -106,7 +106,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
     Request request;
     bool is_end = false;
   };
-  // What the owner must be told once the lock is free.
+  // The events to report to the owner after the lock is released.
   struct News {
     Http2Violation violation = Http2Violation::kNone;
     bool ended = false;
@@ -130,16 +130,16 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   // Rescued.
   void Rescue() override;
 
-  // Hands bytes to the session, or the connection's end if `bytes` is empty. Returns true if
-  // requests wait for Begin().
+  // Hands bytes to the session. Cancels the calls if `bytes` is empty, which is the end of input.
+  // Returns true if requests wait for Begin().
   bool Take(absl::string_view bytes);
   // Begin requests that wait: all, or at most `most`.
   void Begin();
   void BeginWaiting(bool may_block, size_t most);
   bool PopArrival(Arrival* arrival);
   void Leave(CallId call);
-  // Calls `function` under the lock, sends unless this thread gathers answers, and tells the owner
-  // the news.
+  // Calls `function` under the lock, sends unless this thread gathers answers, and reports the news
+  // to the owner.
   template <typename Function>
   void Change(Function function);
   void Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -25,7 +25,7 @@ namespace csi_proxy::transport {
 using Method = SessionHandler::Method;
 
 // The headers of a request that the session reads. It ignores `te`, `user-agent` and `:authority`:
-// released Go clients send the pipe's path as the authority, although that is not a valid one.
+// released Go clients send the pipe's path as the authority, although a path is not valid there.
 enum Field : size_t { kMethod, kPath, kContentType, kTimeout, kTraceparent, kFields };
 
 // One stream: its request, and the part of its answer that has not been sent.
@@ -98,8 +98,8 @@ class Nghttp2Session final : public Session {
 
   // Ends the connection for a violation. nghttp2 still sends a GOAWAY, and drops all other frames.
   void End(Http2Violation violation);
-  // Ends the session because the account has no room for `bytes`. It is no violation if only the
-  // tenant has no room, because other clients of the tenant may have taken it.
+  // Ends the session because the account cannot hold `bytes` more. Counts no violation if only the
+  // tenant is at its limit, because the tenant's other clients may be the cause.
   void EndForMemory(size_t bytes);
   void Violate(Http2Violation violation);
 
@@ -112,9 +112,9 @@ class Nghttp2Session final : public Session {
 
   // --- Requests ---
 
-  // Charges the account for what has arrived of a header block or of a frame, if nghttp2 keeps it
-  // until it is complete. Charges twice the bytes, because decoded Huffman codes take up to 8/5 of
-  // their bytes.
+  // Charges the account for the bytes that nghttp2 keeps of an incomplete header block or frame.
+  // Charges twice the bytes, because decoded Huffman codes take up to 8/5 of the encoded bytes.
+  // Ends the charge when the block or frame is complete.
   void HoldPart();
 
   // Called with the header of each frame that nghttp2 processes, before nghttp2 reads the payload.
@@ -122,7 +122,7 @@ class Nghttp2Session final : public Session {
   void OnBeginHeaders(const nghttp2_frame& frame);
   int OnHeader(const nghttp2_frame& frame, absl::string_view name, absl::string_view value);
 
-  // Called for each complete frame of an open stream.
+  // Called for each complete frame that nghttp2 accepts.
   void OnFrame(const nghttp2_frame& frame);
 
   // Handles the acknowledgement of the settings. Raises the connection's window from 65,535 bytes,
@@ -150,7 +150,7 @@ class Nghttp2Session final : public Session {
   void HandOver(CallId id, Call& call);
 
   // Handles the end of a request. Refuses a call that ends within a message, and a call of
-  // kOneRequest that has none.
+  // kOneRequest that has no message.
   void EndRequest(CallId id);
 
   // --- Answers ---
@@ -162,7 +162,7 @@ class Nghttp2Session final : public Session {
   // the call.
   void Refuse(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders());
 
-  // Sends the headers of an answer with messages, or, if they are queued, resumes its messages.
+  // Queues the headers of an answer with messages, or resumes the messages after the headers.
   void SendData(CallId id, Call* call);
 
   // Frees the part of an answer that nghttp2 has taken, once it is half of the answer, so that each
@@ -199,7 +199,7 @@ class Nghttp2Session final : public Session {
   int continuations_ = 0;
   // True while the last header block that OnBeginFrame() has seen has not ended.
   bool in_block_ = false;
-  uint64_t begin_ = 0;       // where that block, or the last frame, begins in the bytes received
+  uint64_t begin_ = 0;       // where the last header block or frame begins in the bytes received
   uint64_t part_bytes_ = 0;  // the bytes of that block or frame; 0 if nghttp2 keeps none of it
   uint64_t part_held_ = 0;   // the bytes that HoldPart() has charged for that block or frame
   // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has

@@ -38,7 +38,7 @@ inline constexpr size_t kUnaskedBytes = 16 << 10;
 
 struct SessionOptions {
   // The most calls under way (SETTINGS_MAX_CONCURRENT_STREAMS), at most 256. Further calls are
-  // refused while the client cannot know this limit; later they end its connection.
+  // refused until the client knows this limit. Afterwards a further call ends the connection.
   uint32_t max_calls = 256;
   // The largest message of a request, in bytes. A call with a larger one fails with
   // RESOURCE_EXHAUSTED.
@@ -56,14 +56,14 @@ struct Request {
   // The first 256 bytes of `traceparent`, unchecked; empty unless there is exactly one.
   std::string traceparent;
   std::string message;
-  // Holds the account's room for a message longer than kUnaskedBytes; null for a shorter one. Also
-  // null for a message that the client sent before it had received the session's windows. The room
-  // is free when the request is destroyed, so keep the request as long as the message.
+  // Holds the account's room for a message longer than kUnaskedBytes; null for a shorter message.
+  // May be null for a message that was sent before the client had received the session's windows.
+  // The room is free when the request is destroyed, so keep the request as long as the message.
   std::unique_ptr<MessageRoom> room;
 };
 
-// Receives the events of a session. The session calls these functions within its own functions, so
-// on the thread of the caller; only OnRoom() of the base may come on any thread. The functions must
+// Receives the events of a session. The session calls these functions within its own functions, on
+// the thread of the caller. OnRoom() of the base is called on any thread. The functions must
 // not block and must not call the session, so an owner queues requests, and begins them after
 // Receive() has returned. After OnRoom(), the owner calls OpenWindows() soon.
 class SessionHandler : public MessageRoom::Waiter {
@@ -105,15 +105,15 @@ class Session {
   virtual ~Session() = default;
 
   // Takes bytes of the client, from the first byte of the preface on, in order, in pieces of any
-  // size. After a violation, or once ended(), it drops them.
+  // size. Drops the bytes after a violation, or once ended() is true.
   virtual void Receive(absl::string_view bytes, Http2Time now) = 0;
 
-  // Send an answer: any number of messages, and one status after them. If the account has no bytes
-  // left for a message, the call finishes with RESOURCE_EXHAUSTED. Answer() sends a message and the
-  // status of a unary call; the message only if `status` is OK. An error without a message goes out
-  // as headers alone (trailers-only) with HTTP status 200. The functions only queue. They have no
-  // effect if the call has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() of
-  // the call.
+  // Queue an answer for Send(): any number of messages, and one status after them. If the account
+  // cannot hold a message, the call finishes with RESOURCE_EXHAUSTED. Answer() queues the message
+  // of a unary call if `status` is OK, and then `status`. An error without a message is sent as
+  // headers alone (trailers-only) with HTTP status 200. The functions have no effect if the call
+  // has been cancelled or finished. REQUIRES: OnRequest() or OnRequestsEnd() was called for the
+  // call.
   virtual void Write(CallId call, absl::string_view message) = 0;
   virtual void Finish(CallId call, const absl::Status& status) = 0;
   void Answer(CallId call, const absl::Status& status, absl::string_view message) {
@@ -121,7 +121,7 @@ class Session {
     Finish(call, status);
   }
 
-  // Opens the windows of messages that have waited for room, if it has been granted (OnRoom()).
+  // Opens the windows of messages that waited for room and have been granted room (OnRoom()).
   virtual void OpenWindows() = 0;
 
   // Lets calls under way finish and accepts no more (GOAWAY). Clients redial for further calls.
@@ -133,7 +133,7 @@ class Session {
 
   // Returns true if Send() may return bytes; false after a Send() that returned all of them.
   virtual bool wants_to_send() const = 0;
-  // Appends bytes for the client to `*bytes` until there are `most`, or all are taken. May exceed
+  // Appends bytes for the client until `*bytes` has `most` bytes, or all are taken. May exceed
   // `most` by one frame of 16 KiB. The session counts these bytes as sent.
   virtual void Send(size_t most, std::string* bytes) = 0;
 

@@ -11,7 +11,7 @@ namespace csi_proxy::transport {
 // Returns the number of threads that read streams and begin calls. Defined by the platform.
 size_t ReadingThreads();
 
-// At most one read and one write are under way at a time.
+// REQUIRES: at most one read and one write are under way at a time.
 class Stream {
  public:
   // Receives the ends of operations that did not end synchronously, on a thread of the transport.
@@ -33,12 +33,12 @@ class Stream {
   // under way.
   void SetEvents(Events* events) { events_ = events; }
 
-  // Reads some bytes. Returns true if the read has ended synchronously, and sets `*bytes`. They are
+  // Reads some bytes. Returns true if the read has ended synchronously, and sets `*bytes`, which is
   // valid until the next read, and empty if the connection has ended. Otherwise OnRead() follows.
   virtual bool Read(absl::string_view* bytes) = 0;
 
-  // Writes all of `bytes`. Returns true if that has ended synchronously, and sets `*ok`. Otherwise
-  // OnWritten() follows. REQUIRES: `bytes` live until then.
+  // Writes all of `bytes`. Returns true if the write has ended synchronously, and sets `*ok`.
+  // Otherwise OnWritten() follows. REQUIRES: `bytes` live until the write has ended.
   virtual bool Write(absl::string_view bytes, bool* ok) = 0;
 
   // Ends the connection; the client can still read what was written. The operations under way end.

@@ -24,8 +24,8 @@ struct Online : host::StateChange {
 };
 
 // Brings a disk online, makes it writable and waits for the volumes of its partitions. `disk` is
-// the caller's picture of the disk under its lock, or null. `seen` is the caller's picture of the
-// node's volumes, or null.
+// the caller's view of the disk under its lock, or null. `seen` is the caller's view of the node's
+// volumes, or null.
 absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context, uint32_t number,
                                    const host::DiskDescription* disk = nullptr,
                                    host::NodeVolumes* seen = nullptr);
@@ -41,13 +41,13 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
     absl::string_view state, host::NodeVolumes* seen = nullptr,
     absl::Duration unchanged_for = absl::ZeroDuration());
 
-// Makes a disk read-only and offline again if it was so in the picture `before`, because the disk
-// may be another system's. Returns `failed`, the call's error. Takes at most five seconds, even if
-// the call has ended.
+// Makes a disk read-only again if `before` is read-only, and takes it offline again if `before` is
+// offline, because the disk may be another system's. Returns `failed`, the call's error. Takes at
+// most five seconds, even if the call has ended.
 //
-// Another call may have seen the disk online. So Restore() does not change the disk if a volume of
-// it is or may be in use, or if Windows refuses. Then the error and the log name the state that
-// stays.
+// Another call may have seen the disk online. So Restore() does not change the disk if one of its
+// volumes is or may be in use, or if Windows refuses. Then the error and the log name the state
+// that stays.
 //
 // REQUIRES: the caller holds the disk's lock and no lock of a volume, and has not written to the
 // disk.

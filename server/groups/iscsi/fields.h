@@ -11,7 +11,7 @@
 
 namespace csi_proxy::iscsi {
 
-// Return INVALID_ARGUMENT, naming the field, if it is malformed.
+// The functions return INVALID_ARGUMENT, naming the field, if a field is malformed.
 //
 // Port 0 means 3260.
 absl::StatusOr<host::IscsiPortal> ReadPortal(absl::string_view address_field,

@@ -13,8 +13,8 @@ bool IsAdministrativeShare(absl::string_view share);
 
 // Returns true if Windows may treat the host as this node without a look-up in DNS: if the host is
 // a name or an address of the node or of the loopback interface, an address in a notation that is
-// not parsed here, or a name with characters beyond ASCII, because Windows may convert these to
-// ASCII. REQUIRES: `host` is a UncPath::host().
+// not parsed here, a name that begins with a dot, or a name with characters beyond ASCII, because
+// Windows may convert such characters to ASCII. REQUIRES: `host` is a UncPath::host().
 bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node);
 
 }  // namespace csi_proxy::smb

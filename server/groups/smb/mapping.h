@@ -46,8 +46,8 @@ enum class LookupResult {
 // Finds the mapping of a path's share. Removes a mapping that does not work, even if Windows
 // reports it as working.
 //
-// If mappings are bound to credentials: returns PERMISSION_DENIED if this process made the mapping
-// with other credentials, and removes the mapping if another process made it.
+// With HandlerDeps::bind_smb_credentials, returns PERMISSION_DENIED if this process made the
+// mapping with other credentials, and removes the mapping if another process made it.
 //
 // The server may deny access to the path. Then the mapping still counts as working if the share's
 // root or a folder that a link points to is accessible, if not all such folders were tried, or if
@@ -64,8 +64,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
 absl::Status Map(const groups::HandlerDeps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access);
 
-// Removes the mapping of a share. If the share has several, keeps those with a drive letter,
-// because an administrator made them. Returns false if the share is not mapped.
+// Removes the mapping that SmbHost::GetMapping() returns for a share, and keeps further mappings of
+// the share, because an administrator made them. Returns false if the share is not mapped.
 absl::StatusOr<bool> Unmap(const groups::HandlerDeps& deps, const CallContext& context,
                            const std::string& share);
 

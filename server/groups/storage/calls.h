@@ -52,7 +52,7 @@ class StorageService final : public Service {
  public:
   explicit StorageService(const groups::HandlerDeps& deps) : deps_(deps) {}
 
-  // Calls on disks and volumes: disks.cc.
+  // Calls on disks and volumes (disks.cc).
   absl::StatusOr<ListDisksResponse> ListDisks(const CallContext& context,
                                               const ListDisksRequest& request) override;
   absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(
@@ -60,14 +60,14 @@ class StorageService final : public Service {
   absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext& context,
                                                     const FormatVolumeRequest& request) override;
 
-  // Report the health of volumes: health.cc.
+  // Report the health of volumes (health.cc).
   absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(
       const CallContext& context, const GetVolumeHealthRequest& request) override;
   absl::StatusOr<ListVolumeHealthResponse> ListVolumeHealth(
       const CallContext& context, const ListVolumeHealthRequest& request) override;
 
-  // List mounts and links, and measure the space at a path: mounts.cc. Take no lock but
-  // LockListing().
+  // List mounts and links, and measure the space at a path (mounts.cc). These calls take no lock
+  // but LockListing().
   absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
                                                     const GetPathStatsRequest& request) override;
   absl::StatusOr<ListMountsResponse> ListMounts(const CallContext& context,
@@ -75,26 +75,26 @@ class StorageService final : public Service {
   absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(
       const CallContext& context, const ListSmbMappingsRequest& request) override;
 
-  // Removes a mount or link that does not work: mounts.cc. Takes LockListing(), then the locks of
-  // the share, if the link leads to one, and of the path.
+  // Removes a mount or link that does not work (mounts.cc). Takes and releases LockListing(), then
+  // takes the locks of the share, if the link leads to one, and of the path.
   absl::StatusOr<RemoveMountResponse> RemoveMount(const CallContext& context,
                                                   const RemoveMountRequest& request) override;
 
-  // Stages a disk's volume at a directory and unstages it: stage.cc and unstage.cc. Either call can
+  // Stages a disk's volume at a directory and unstages it (stage.cc, unstage.cc). Either call can
   // be repeated after any crash.
   absl::StatusOr<StageVolumeResponse> StageVolume(const CallContext& context,
                                                   const StageVolumeRequest& request) override;
   absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const CallContext& context,
                                                       const UnstageVolumeRequest& request) override;
 
-  // Stages a share at a link and unstages it: shares.cc. Either can be repeated after any crash.
+  // Stages and unstages a share at a link (shares.cc). Either call can be repeated after any crash.
   absl::StatusOr<StageShareResponse> StageShare(const CallContext& context,
                                                 const StageShareRequest& request) override;
   absl::StatusOr<UnstageShareResponse> UnstageShare(const CallContext& context,
                                                     const UnstageShareRequest& request) override;
 
-  // Stages a LUN of an iSCSI target, with its sessions, and unstages it: stage_target.cc and
-  // unstage_target.cc. Either call can be repeated after any crash.
+  // Stages a LUN of an iSCSI target, with its sessions, and unstages it (stage_target.cc,
+  // unstage_target.cc). Either call can be repeated after any crash.
   absl::StatusOr<StageTargetResponse> StageTarget(const CallContext& context,
                                                   const StageTargetRequest& request) override;
   absl::StatusOr<UnstageTargetResponse> UnstageTarget(const CallContext& context,
@@ -114,18 +114,18 @@ absl::StatusOr<StagingFields> ReadStaging(const groups::HandlerDeps& deps,
 // Returns FAILED_PRECONDITION if the disk cannot have allocation units of this size, because
 // Windows would refuse the size only after the disk was initialised. Accepts 0.
 absl::Status CheckAllocationUnit(const host::DiskDescription& disk, uint32_t allocation_unit_bytes);
-// Does the work of StageVolume() for a disk that was found already. `clock` has run since the first
-// step began. REQUIRES: `request.disk` is empty.
+// Does the work of StageVolume() for a disk that was found already. REQUIRES: `clock` was made when
+// the first step began; `request.disk` is empty.
 absl::StatusOr<StageVolumeResponse> StageFoundDisk(
     const groups::HandlerDeps& deps, const CallContext& context, const StageVolumeRequest& request,
     const StagingFields& fields, const host::DiskDescription& disk, StepClock clock);
-// Does the work of UnstageVolume(). `clock` has run since the first step began.
+// Does the work of UnstageVolume(). REQUIRES: `clock` was made when the first step began.
 absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::HandlerDeps& deps,
                                                     const CallContext& context,
                                                     const ConfinedPath& target, bool keep_online,
                                                     StepClock clock);
 
-// The search for the disk of a request: find.cc.
+// The search for the disk of a request (find.cc).
 
 // Returns true if a text is a decimal number below 2^32.
 bool IsDecimal(absl::string_view text);
@@ -134,12 +134,12 @@ bool IsDecimal(absl::string_view text);
 absl::Status CheckSelector(const DiskSelector& selector);
 
 // Returns the disk of a selector. If no disk fits, rescans, sets `rescanned` and retries for five
-// seconds, because a cloud may have just attached one. Returns NOT_FOUND if none fits,
-// FAILED_PRECONDITION with their numbers if several do. REQUIRES: CheckSelector() accepts the
+// seconds, because a cloud may have just attached it. Returns NOT_FOUND if no disk fits,
+// FAILED_PRECONDITION with the disks' numbers if several do. REQUIRES: CheckSelector() accepts the
 // selector.
 //
 // A LUN without adapter and bus never selects a disk that Windows or the node uses (windows_use.h).
-// Nor does it select another disk on the adapter of Windows' own disk, if that disk has a LUN:
+// Nor does it select another disk on the adapter of Windows' own disk, if Windows' disk has a LUN:
 // clouds put the temporary disk there, and the next adapter may have the same LUN.
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::HandlerDeps& deps,
                                                const CallContext& context,

@@ -1,4 +1,4 @@
-// Remembers the iSCSI portals by which this process could not connect a target.
+// Remembers the iSCSI portals over which this process could not connect a target.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class FailedPortals {
   }
 
  private:
-  // By target and portal.
+  // The keys are a target and a portal.
   using Memory = TenantMemory<std::pair<std::string, std::string>, std::monostate>;
 
   // Returns a predicate for the failures of the caller's tenant at a target.

@@ -22,7 +22,7 @@ bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
             const host::IscsiConnection& connection);
 
 struct LunDisks {
-  // By number.
+  // In the order of `all` of FindLun().
   std::vector<host::DiskDescription> disks;
   // True if every session shows the LUN.
   bool complete = false;
@@ -33,8 +33,8 @@ LunDisks FindLun(const std::string& lun, const std::vector<host::IscsiSession>& 
 
 // Chooses one of the LUN's `disks`. Without MPIO each session shows the LUN as a separate disk, and
 // all but one must stay offline: writes through two of them would destroy the data. Returns
-// FAILED_PRECONDITION if the choice is not clear. `others` is the number of the target's sessions
-// that the request cannot use.
+// FAILED_PRECONDITION if the choice is not clear. `others`, for the error, is the number of the
+// target's sessions that the request cannot use.
 absl::StatusOr<host::DiskDescription> ChooseDisk(const StageTargetRequest& request,
                                                  const std::vector<host::DiskDescription>& disks,
                                                  size_t others);

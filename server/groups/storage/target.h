@@ -41,7 +41,7 @@ absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,
 struct UnusedSessions {
   // True if a session was ended.
   bool ended = false;
-  // The disks because of which sessions were kept.
+  // The disks in use, and the disks of sessions that were kept for StageTarget or did not end.
   std::set<uint32_t> disks_in_use;
   // True if a session was kept because StageTarget may use it.
   bool is_being_staged = false;

@@ -28,8 +28,8 @@ class TargetStages {
   // The entry of a call. REQUIRES: the TargetStages and the functions' data outlive it.
   class Stage {
    public:
-    // Return true if the call may use the session, or if its request names the portal. Called on
-    // any thread with a mutex held. REQUIRES: the functions do not wait.
+    // A MayUse returns true if the call may use the session, a Names if the call's request names
+    // the portal. Both are called on any thread with a mutex held. REQUIRES: neither waits.
     using MayUse = std::function<bool(const std::string& iqn, const host::IscsiSession&)>;
     using Names = std::function<bool(const host::IscsiPortal&)>;
 
@@ -42,8 +42,8 @@ class TargetStages {
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
-    // Waits for the end of the sessions that the call may use and that were ending when this object
-    // was made.
+    // Waits until no other call is ending a session that this call may use. Returns the error of
+    // `context` if it ends first.
     absl::Status AwaitEnds(const CallContext& context) const {
       while (stages_.IsEnding(*this)) {
         ABSL_RETURN_IF_ERROR(context.SleepFor(absl::Milliseconds(10)));

@@ -12,7 +12,7 @@ namespace csi_proxy::volume {
 
 struct Growth {
   bool grew = false;
-  // Why the volume does not reach the end of its disk, in words; empty if it does or need not.
+  // Why the volume did not grow as far as requested, in words; empty if it did or need not.
   std::string obstacle;
 };
 

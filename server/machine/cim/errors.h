@@ -43,8 +43,8 @@ inline constexpr uint32_t kCallRejected = 0x80010001;
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
 // Returns HresultStatus() with the text of the error object that WMI left (`__ExtendedStatus`,
 // `MSFT_WmiError`) as the detail. If the object names a Win32 error, Win32CodeOf() returns that
-// error, unless `hresult` wraps another one; and the error decides the status code if `hresult` is
-// the unspecific WBEM_E_FAILED. If the object names no Win32 error, but an HRESULT in its
+// error, unless `hresult` wraps another one. That error also decides the status code if `hresult`
+// is the unspecific WBEM_E_FAILED. If the object names no Win32 error, but an HRESULT in its
 // MessageID, that HRESULT replaces `hresult`.
 absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error);
 std::optional<uint32_t> HresultOf(const absl::Status& status);
@@ -53,8 +53,8 @@ std::optional<uint32_t> HresultOf(const absl::Status& status);
 // succeed on a new connection.
 bool IsConnectionLost(const absl::Status& status);
 
-// Returns the status of a method of the Storage namespace: OK for 0, else `operation: Not enough
-// free capacity (40000): text of ExtendedStatus`. `operation` is a verb phrase. Values:
+// Returns the status of a method of the Storage namespace: OK for 0, else `operation failed: Not
+// enough free capacity (40000): text of ExtendedStatus`. `operation` is a gerund phrase. Values:
 // learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes
 // and each method's page.
 absl::Status StorageStatus(absl::string_view operation, const MethodResult& result);

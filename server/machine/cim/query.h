@@ -11,10 +11,10 @@
 
 namespace csi_proxy::cim {
 
-// Returns a value in WQL: numbers, `TRUE` and `FALSE` as they are, text and characters in single
-// quotes with a backslash before `\` and both quotes
-// (learn.microsoft.com/windows/win32/wmisdk/where-clause; WQL does not double quotes like SQL),
-// `NULL` for arrays, objects and nulls, because WQL cannot express them.
+// Returns a value as a WQL literal. Text and characters are in single quotes, with a backslash
+// before `\` and both quotes, because WQL does not double quotes like SQL
+// (learn.microsoft.com/windows/win32/wmisdk/where-clause). Arrays, objects and nulls become `NULL`,
+// because WQL cannot express them.
 std::string WqlLiteral(const Value& value);
 
 // Builds `SELECT * FROM class WHERE a = 1 AND b = 'x'`. Selects all properties, because an object

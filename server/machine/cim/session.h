@@ -40,11 +40,11 @@ struct MethodResult {
 // The in parameters of a method. A parameter that is left out has its default value.
 using Arguments = Properties;
 
-// A connection to the WMI of this machine. It survives WMI's restarts. Thread-safe. Each call is a
+// A connection to the WMI of this machine that survives WMI's restarts. Thread-safe. Each call is a
 // round trip to WMI and yields its worker slot for that time. REQUIRES: the caller holds no mutex
 // (see YieldSlot). A call fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends,
-// although WMI may finish the operation; with INVALID_ARGUMENT for text that contains a NUL, is not
-// UTF-8 or is too long; and in other cases usually with an HresultStatus().
+// but WMI may still finish the operation. A call fails with INVALID_ARGUMENT for text that contains
+// a NUL, is not UTF-8 or is too long. Other errors are usually an HresultStatus().
 class Session {
  public:
   virtual ~Session() = default;

@@ -39,12 +39,12 @@ enum class Type : uint16_t {
   kChar16 = 103,
 };
 
-// Returns MOF's name of the type, `uint32`.
+// Returns MOF's name of the type, such as `uint32`.
 absl::string_view TypeName(Type type);
 bool IsSigned(Type type);
 // Returns true for uint8 to uint64 and for char16.
 bool IsUnsigned(Type type);
-// Returns true for string, datetime and reference. They are stored as text.
+// Returns true for string, datetime and reference, which are stored as text.
 bool IsText(Type type);
 
 class Object;
@@ -88,10 +88,10 @@ class Value {
     const auto* const why = std::get_if<absl::Status>(&data_);
     return why == nullptr ? absl::OkStatus() : *why;
   }
-  // The As functions return the content, or INTERNAL, naming both kinds, if the value is null or of
-  // another kind.
+  // The As functions return the content, the status() of an unreadable value, or INTERNAL, naming
+  // both kinds, if the value is null or of another kind.
   absl::StatusOr<bool> AsBoolean() const;
-  // Return any integer or char16 that is in range, else INTERNAL.
+  // AsUint64(), AsUint32() and AsSint64() accept any integer or char16 that is in range.
   absl::StatusOr<uint64_t> AsUint64() const;
   absl::StatusOr<uint32_t> AsUint32() const;
   absl::StatusOr<int64_t> AsSint64() const;
@@ -101,7 +101,7 @@ class Value {
   absl::StatusOr<Object> AsObject() const;
 
   // Returns the type and the content for a message: `uint32 7`, `string "text"` or `string null`.
-  // The value must not be a secret.
+  // REQUIRES: the value is not a secret.
   std::string DebugString() const;
 
   friend bool operator==(const Value& a, const Value& b);

@@ -1,9 +1,9 @@
-// Files by NT's own calls, because only these open an entry relative to its directory's handle.
-// Only *_windows.cc files and their tests may include it.
+// Implements File with NT's own calls, because only these open an entry relative to a directory's
+// handle. Only *_windows.cc files and their tests may include this header.
 #pragma once
 
 #include "server/platform/win32.h"
-// Needs windows.h before it.
+// Must follow windows.h.
 #include <winternl.h>
 // Macros of windows.h that would rename methods of os.h.
 #undef CreateDirectory

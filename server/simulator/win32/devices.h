@@ -69,8 +69,8 @@ absl::StatusOr<machine::Bytes> ReadDevice(NodeState& state, const std::string& d
 
 // Opens the root directory `C:\` or `\\?\Volume{guid}\`. A File always refers to the entry that it
 // was opened for. If the node's administrator or a format removes the entry (neither respects
-// OpenEntries), every method fails with ERROR_ACCESS_DENIED, as on a deleted file; if the volume
-// goes away, with ERROR_NOT_READY.
+// OpenEntries), every method fails with ERROR_ACCESS_DENIED, as on a deleted file. If the volume
+// goes away, every method fails with ERROR_NOT_READY.
 absl::StatusOr<std::unique_ptr<machine::File>> OpenRootDirectory(
     const Gate& gate, const std::shared_ptr<OpenEntries>& open, const std::string& root);
 

@@ -52,7 +52,7 @@ struct PartitionDescription {
   uint32_t number = 0;
   uint64_t offset = 0;
   uint64_t length = 0;
-  // On a GPT disk: the type's GUID in the order of its bytes, and the attributes.
+  // On a GPT disk: the type, laid out as a GUID in memory, and the attributes.
   std::array<uint8_t, 16> gpt_type = {};
   uint64_t gpt_attributes = 0;
   // On an MBR disk.

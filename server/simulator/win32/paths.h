@@ -9,8 +9,8 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Returns the volume of this name, `\\?\Volume{guid}\`, ERROR_INVALID_NAME for another form, or
-// ERROR_FILE_NOT_FOUND.
+// Returns the volume of this name, `\\?\Volume{guid}\`. Returns ERROR_INVALID_NAME for another
+// form, and ERROR_FILE_NOT_FOUND if there is no such volume.
 absl::StatusOr<VolumePlace> FindVolumeByName(NodeState& state, absl::string_view volume,
                                              absl::string_view operation);
 

@@ -27,14 +27,14 @@ struct Parameter {
   bool is_out = false;
   // An in parameter that must be given.
   bool is_required = false;
-  // The class of an object.
+  // The class of an embedded object.
   const char* class_name = "";
 };
 
-// A method, which also returns a uint32.
+// A method. Besides its out parameters, every method returns a uint32.
 struct Method {
   const char* name;
-  // Callable on the class itself.
+  // True if the method may be called on the class itself.
   bool is_static = false;
   std::vector<Parameter> parameters;
 

@@ -15,13 +15,13 @@
 
 namespace csi_proxy::machine::simulator::wmi {
 
-// Shows the node (Machine::core()) as objects of WMI. REQUIRES: the node outlives the session. As
-// strict as WMI. Each of these fails with WMI's own HRESULT: a class, property, method or parameter
-// outside the schema, a value of another type, a missing required parameter, an instance method on
-// a class, an object that is gone.
+// Shows the node (Machine::core()) as objects of WMI. REQUIRES: the node outlives the session. The
+// session is as strict as WMI. Each of these fails with WMI's own HRESULT: a class, property,
+// method or parameter outside the schema, a value of another type, a missing required parameter, an
+// instance method on a class, an object that is gone.
 //
 // Every call first passes the node's fault table, as the operations of schema.h. A rule's error
-// from 0x80000000 up becomes the HRESULT of the failed call. A smaller one becomes the return value
+// from 0x80000000 up becomes the HRESULT of the failed call. A lower error becomes the return value
 // of a method or, for other calls, the Win32 error inside the HRESULT. If the rule has no error,
 // the call fails with WBEM_E_FAILED, or with the rule's code if that is DEADLINE_EXCEEDED or
 // CANCELLED.
@@ -47,7 +47,7 @@ class SimulatedSession : public cim::Session {
   QueryResult Run(const CallContext& context, const AssociatorsOf& associators);
   // Counts the objects of the answer and returns the answer. Converts an error to an HRESULT.
   QueryResult CountAnswer(absl::string_view operation, QueryResult found);
-  // Returns a fault rule's name of the object at a path, or an empty text.
+  // Returns the resource by which a fault rule names the object at a path, or an empty text.
   std::string ResourceAt(const ObjectPath& path);
 
   Core& core_;

@@ -36,7 +36,7 @@ class SlotHolder {
 
   // Lends the slot to another call.
   virtual void Lend() = 0;
-  // Waits until this call has a slot again. REQUIRES: no call that holds a slot waits for this one.
+  // Waits until this call has a slot again. REQUIRES: no call with a slot waits for this call.
   virtual void Reclaim() {}
 
   // The number of live YieldSlot objects.
@@ -91,7 +91,7 @@ class CallContext {
   // each step that changes the node.
   absl::Status Check() const;
 
-  // Waits for `duration` without a worker slot, or until the call ends. Returns Check().
+  // Yields the worker slot and sleeps for `duration` or until the call ends. Returns Check().
   absl::Status SleepFor(absl::Duration duration) const;
 
   // Returns a copy for a call of `peer` through `pipe`.
@@ -102,7 +102,7 @@ class CallContext {
     return context;
   }
 
-  // Returns a copy for a call with the worker slot of `slot`.
+  // Returns a copy that yields its worker slot through `slot`, which may be null.
   CallContext With(SlotHolder* slot) const {
     CallContext context = *this;
     context.slot_ = slot;

@@ -10,11 +10,11 @@ namespace csi_proxy {
 
 enum class Severity { kInfo, kWarning, kError };
 
-// A log line without its line end, and the place in the source code that wrote it. Text converts to
-// a LogText implicitly, so that place is the call of a LogFunction or LineFunction. Does not own
-// the text.
+// A log line without its line end, and the place in the source code that wrote the line. Text
+// converts to a LogText implicitly, so the place is where a LogFunction or LineFunction is called.
+// Does not own the text.
 struct LogText {
-  // The defaults are not std::source_location's, because clang 14 lacks it.
+  // The defaults are not std::source_location's, because clang 14 lacks that class.
   template <std::convertible_to<absl::string_view> Text>
   LogText(const Text& line_text, const char* written_in = __builtin_FILE(),
           int written_at = __builtin_LINE())
@@ -26,8 +26,8 @@ struct LogText {
   int line;
 };
 
-// Receives one log line. Many threads call it concurrently. Must not call the object that logs.
-// Lines never contain secrets. A function of `(Severity, absl::string_view)` converts to a
+// Receives one log line. Must be thread-safe, and must not call the object that logs. Lines never
+// contain secrets. A function of `(Severity, absl::string_view)` converts to a
 // LogFunction.
 using LogFunction = std::function<void(Severity severity, const LogText& line)>;
 

@@ -1,5 +1,5 @@
-// A time by a monotonic clock. Deadlines, waits and durations use it: the wall clock of a virtual
-// machine may step by hours when its host resumes it. absl::Time is for what people read.
+// A time by a monotonic clock, for deadlines, waits and durations. The wall clock of a virtual
+// machine may step by hours when its host resumes it. absl::Time is for times that people read.
 #pragma once
 
 #include "absl/time/time.h"

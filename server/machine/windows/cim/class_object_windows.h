@@ -28,7 +28,7 @@ absl::Status PutProperties(const Properties& properties, absl::string_view what,
                            IWbemClassObject* instance);
 
 // Returns the status of a failed call, with the error object that WMI left for this thread
-// (GetErrorInfo). REQUIRES: no other COM call of this thread came between.
+// (GetErrorInfo). REQUIRES: this thread has made no other COM call since.
 absl::Status ComError(HRESULT result, absl::string_view what);
 
 }  // namespace csi_proxy::cim

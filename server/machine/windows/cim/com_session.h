@@ -9,10 +9,10 @@
 namespace csi_proxy::cim {
 
 // Returns a session that connects on its first call. Its methods may be called on any thread that
-// has joined no apartment or the multithreaded one. They return FAILED_PRECONDITION in a
-// single-threaded apartment. The first call gives the process a multithreaded apartment and, unless
-// the process has set COM's security itself, encrypted calls by default. `warn` gets failures that
-// do not fail a call; it must be thread-safe.
+// has joined no apartment or the multithreaded one. In a single-threaded apartment the methods
+// return FAILED_PRECONDITION. The first call gives the process a multithreaded apartment and,
+// unless the process has set COM's security itself, encrypted calls by default. `warn` gets
+// problems that do not fail a call, and must be thread-safe.
 std::unique_ptr<Session> NewComSession(LineFunction warn = nullptr);
 
 }  // namespace csi_proxy::cim

@@ -1,5 +1,5 @@
 // Owners of COM interfaces, BSTRs, VARIANTs and SAFEARRAYs. Only files that call WMI may include
-// it.
+// this header.
 #pragma once
 
 #include <windows.h>
