@@ -18,8 +18,7 @@ absl::Status LinkEnds::Follow(const ConfinedPath& path, FoundLink* link) {
                   {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
   ABSL_RETURN_IF_ERROR(context_.Check());
   if (!end.ok()) {
-    // The path has too many links.
-    if (absl::IsFailedPrecondition(end.status())) link->end = LinkEnd::kNowhere;
+    if (HasTooManyLinks(end.status())) link->end = LinkEnd::kNowhere;
     return absl::OkStatus();
   }
   if (end->server.has_value()) {

@@ -332,6 +332,23 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
 }
 
+// A link whose end cannot be read may work, so nobody may remove it as dangling.
+TEST_F(ListLinksTest, TheEndOfALinkIsUnknownIfWindowsRefusesToOpenIt) {
+  Fill({R"(pods\p1\end)"}, {});
+  MakeLink(R"(pods\p1\a)", Below(R"(pods\p1\end)"));
+  MakeLink(R"(pods\p1\b)", Below(R"(pods\p1\b)"));
+  FaultRule refused;
+  refused.operation = "win32.*";
+  refused.resource = Below(R"(pods\p1\end)");
+  refused.code = kInternal;
+  refused.error.code = 5;
+  ASSERT_THAT(node_->InjectFault(refused), IsOk());
+  const LinkList list = Walk();
+  ASSERT_EQ(list.links.size(), 2u);
+  EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
+  EXPECT_EQ(list.links[1].end, LinkEnd::kNowhere) << "a link to itself";
+}
+
 TEST_F(ListLinksTest, ARootInsideAnotherIsWalkedOnce) {
   MakeLink(R"(pods\p1\link)", kRoot);
   const auto roots = std::make_shared<PathRoots>(

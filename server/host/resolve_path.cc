@@ -16,6 +16,8 @@
 namespace csi_proxy::host {
 namespace {
 
+constexpr char kTooManyLinks[] = "csi-proxy/too-many-links";
+
 std::string RootsText(const PathRoots& roots) {
   return absl::StrJoin(roots.roots(), ", ", [](std::string* out, const WindowsPath& root) {
     absl::StrAppend(out, root.ToString());
@@ -154,8 +156,10 @@ class Walker {
   absl::Status CountStep(const WindowsPath& where) {
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (++*steps_ <= options_.max_steps) return absl::OkStatus();
-    return absl::FailedPreconditionError(
+    auto error = absl::FailedPreconditionError(
         absl::StrCat(NameOf(where.ToString(), ""), ": the path has too many links"));
+    error.SetPayload(kTooManyLinks, absl::Cord());
+    return error;
   }
 
   // Returns true if a link or mount point at `where` must stay within the roots. A link at or above
@@ -354,6 +358,10 @@ absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& con
   }
   int steps = 0;
   return Walker(os, context, path.roots.get(), options, &steps).Run(path.path);
+}
+
+bool HasTooManyLinks(const absl::Status& error) {
+  return error.GetPayload(kTooManyLinks).has_value();
 }
 
 absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked) {

@@ -75,6 +75,9 @@ absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& con
                                          const ConfinedPath& path,
                                          const ResolveOptions& options = {});
 
+// Returns true if ResolvePath() failed because the path has too many links, such as a circle.
+bool HasTooManyLinks(const absl::Status& error);
+
 // Returns the volume that contains the last entry of a walk.
 absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked);
 
