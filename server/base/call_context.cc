@@ -9,13 +9,13 @@ namespace {
 
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 
-// Returns true if the text consists of lower-case hexadecimal digits, at least one of them not 0.
+// Returns true if the text consists of lower-case hexadecimal digits that are not all 0.
 bool IsId(absl::string_view text) {
   return text.find_first_not_of('0') != absl::string_view::npos &&
          text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
-// Returns true for `00-<32 hex>-<16 hex>-<2 hex>`.
+// Returns true for `00-<32 hex>-<16 hex>-<2 hex>` in lower case, with neither id all zeros.
 bool IsTraceparent(absl::string_view text) {
   return text.size() == 55 && text.substr(0, 3) == "00-" && IsId(text.substr(3, 32)) &&
          text[35] == '-' && IsId(text.substr(36, 16)) && text[52] == '-' &&
@@ -40,7 +40,7 @@ absl::Status CallContext::Check() const {
 absl::Status CallContext::SleepFor(absl::Duration duration) const {
   const YieldSlot yielded(*this);
   const SteadyTime until = std::min(SteadyTime::Now() + duration, deadline_);
-  // A loop, because Windows may end a sleep one clock tick early. Polls for cancellation, because
+  // Loops, because Windows may end a sleep one clock tick early. Polls for cancellation, because
   // absl::Notification measures its waits by the wall clock.
   for (absl::Duration left;
        !cancelled() && (left = until - SteadyTime::Now()) > absl::ZeroDuration();) {

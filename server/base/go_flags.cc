@@ -78,10 +78,10 @@ bool IsBacktrace(absl::string_view text) {
                           ParseSigned(parts[1], 10, INT64_MAX).value_or(0) > 0);
 }
 
-// Parses a number as https://pkg.go.dev/strconv#ParseFloat does, but refuses underscores.
+// Returns true for a decimal number of any size, inf or nan (pkg.go.dev/strconv#ParseFloat).
 bool IsFloat(absl::string_view text) {
   double value = 0;
-  // abseil ignores spaces around a number, but Go refuses them.
+  // abseil ignores spaces around a number, but Go refuses such spaces.
   return absl::StripAsciiWhitespace(text) == text && absl::SimpleAtod(text, &value);
 }
 

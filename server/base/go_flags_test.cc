@@ -30,7 +30,7 @@ std::vector<std::string> FlagsOf(const std::vector<std::string>& arguments) {
   return flags;
 }
 
-TEST(ReadGoFlagsTest, FlagsAcceptEachFormOfGo) {
+TEST(ReadGoFlagsTest, AFlagIsReadInEachFormThatGoAccepts) {
   EXPECT_THAT(FlagsOf({"-s", "1", "--s", "2", "-s=3", "--s=4", "--s=", "-s=a=b", "-s", ""}),
               ElementsAre("s=1", "s=2", "s=3", "s=4", "s=", "s=a=b", "s="));
   // A boolean flag never takes the next argument as its value; other flags always do.
@@ -65,7 +65,7 @@ TEST(ReadGoFlagsTest, MalformedAndUnknownFlagsAreErrors) {
 }
 
 // integration/flags also compares the results for random values with those of Go's parser.
-TEST(CheckGoValueTest, EachKindRefusesWrongValuesAndNamesTheFlag) {
+TEST(CheckGoValueTest, EachKindAcceptsItsValuesAndErrorsNameTheFlag) {
   using enum GoFlagKind;
   const struct {
     GoFlagKind kind;

@@ -11,8 +11,8 @@
 
 namespace csi_proxy {
 
-// Begins many events of one tenant, then one event of another tenant. Expects that this event is
-// handled before half of the many. `begin` makes an event of `tenant` that calls `work`.
+// Begins many events of one tenant, then one of another. Expects the other tenant's event before
+// half of the first tenant's events. `begin` makes an event of `tenant` that calls `work`.
 inline void ExpectTurns(
     const std::function<void(const void* tenant, std::function<void()> work)>& begin) {
   constexpr int kMany = 300;

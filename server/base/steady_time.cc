@@ -1,4 +1,4 @@
-// In a file of its own, so that a test program can link its own clock instead.
+// Now() has a file of its own, so that a test program can link its own clock instead.
 #include "csi_proxy/steady_time.h"
 
 #include <chrono>

@@ -29,7 +29,7 @@ TEST(TenantMemoryTest, AtTheLimitTheLargestTenantLosesItsOldestValue) {
   for (int i = 1; i <= 9; ++i) memory.Set("greedy", i, std::to_string(i));
   EXPECT_THAT(ValuesOf(memory), ElementsAre("h1", "8", "9"));
   memory.Set("honest", 2, "h2");
-  // Both tenants have two values, so the caller's tenant loses its oldest.
+  // Both tenants have two values, so the caller's tenant loses its oldest value.
   EXPECT_THAT(ValuesOf(memory), ElementsAre("8", "9", "h2"));
   EXPECT_EQ(memory.Find("honest", 2), "h2");
   EXPECT_EQ(memory.Find("greedy", 3), std::nullopt);

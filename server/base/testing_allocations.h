@@ -6,8 +6,8 @@ namespace csi_proxy::testing_allocations {
 // Returns the number of allocations of this thread so far.
 int Allocations();
 
-// Returns the number of allocations of one call on this thread. Makes three calls before, so that
-// allocations that are made only once do not count.
+// Calls `function` four times. Returns the number of allocations of the last call on this thread,
+// so that allocations that are made only once do not count.
 template <typename Function>
 int AllocationsOf(const Function& function) {
   for (int i = 0; i < 3; ++i) function();

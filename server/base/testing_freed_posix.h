@@ -1,5 +1,5 @@
 // Finds secrets in the memory that a test program frees. Replaces the program's operators new and
-// delete, so only one source of the program may include it.
+// delete, so only one source of the program may include this header.
 #pragma once
 
 #include <malloc.h>
@@ -10,7 +10,7 @@
 
 namespace csi_proxy::testing_freed {
 
-// The text that Free() looks for in all memory that this thread frees; empty for none.
+// The text that Free() looks for in the memory that this thread frees. Empty for no search.
 inline thread_local std::string_view looked_for;
 inline thread_local int found = 0;
 
@@ -22,7 +22,7 @@ inline void Free(void* memory) {
   std::free(memory);
 }
 
-// Runs `call` and returns the number of blocks that it freed with the secret in them.
+// Runs `call`. Returns how many blocks with `secret` in them `call` freed on this thread.
 template <typename Call>
 int CountWith(std::string_view secret, const Call& call) {
   found = 0;

@@ -23,7 +23,7 @@ constexpr size_t kIdentifierHeader = 16;
 
 enum CodeSet : uint32_t { kBinary = 1, kAscii = 2 };
 constexpr uint32_t kAssociatedWithDevice = 0;
-// STORAGE_IDENTIFIER_TYPE
+// Values of STORAGE_IDENTIFIER_TYPE
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ne-ntddstor-_storage_identifier_type).
 enum IdentifierType : uint32_t { kEui64 = 2, kScsiNameString = 8 };
 
@@ -64,8 +64,8 @@ std::optional<uint32_t> FourDigits(absl::string_view text) {
 }
 
 // Returns the NamespaceID of an NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID,
-// SerialNumber (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string); 0 for
-// other names. Sets `*is_reversed` for the reverse order, as in EC2's names
+// SerialNumber (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string). Returns
+// 0 for other names. Sets `*is_reversed` for the reverse order, as in EC2's names
 // (github.com/dsccommunity/StorageDsc/issues/247).
 uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes, bool* is_reversed) {
   constexpr size_t kVendor = 4, kModel = 40, kNamespace = 4, kSerial = 20;
@@ -97,7 +97,7 @@ absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {
   constexpr absl::string_view kLayout = "STORAGE_DEVICE_ID_DESCRIPTOR";
   LittleEndianReader header(descriptor);
   header.Read<uint32_t>();  // Version
-  header.Read<uint32_t>();  // Size, a claim only: the bytes received are the bound
+  header.Read<uint32_t>();  // Size, which is ignored
   const uint32_t count = header.Read<uint32_t>();
   if (!header.ok()) return Malformed(kLayout, "its header is cut short");
 
@@ -181,8 +181,8 @@ absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer) {
 
 Bytes ClearReadOnlyRequest() {
   Bytes request;
-  // Version. The page says the size of GET_DISK_ATTRIBUTES, but winioctl.h and the programs that
-  // use it have the size of this structure (doubt 9 of server/host/doubts.md).
+  // Version: the size of this structure, as in winioctl.h and in programs that send the request.
+  // The page names the size of GET_DISK_ATTRIBUTES instead (doubt 9 of server/host/doubts.md).
   AppendLittleEndian<uint32_t>(40, &request);
   AppendLittleEndian<uint32_t>(1, &request);  // Persist and Reserved1
   AppendLittleEndian<uint64_t>(0, &request);  // Attributes
@@ -203,19 +203,19 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
   constexpr size_t kEntry = 144;
   constexpr uint32_t kMbr = 0;
   constexpr uint32_t kGpt = 1;
-  // The bytes of the type of basic data
+  // The GUID of basic data, as laid out in memory
   // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
   constexpr uint8_t kBasicData[] = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
                                     0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
-  // PARTITION_MSFT_RESERVED_GUID of the same page.
+  // PARTITION_MSFT_RESERVED_GUID of the page above.
   constexpr uint8_t kReserved[] = {0x16, 0xE3, 0xC9, 0xE3, 0x5C, 0x0B, 0xB8, 0x4D,
                                    0x81, 0x7D, 0xF9, 0x2D, 0xF0, 0x02, 0x15, 0xAE};
   // GPT_BASIC_DATA_ATTRIBUTE_HIDDEN, which hides a partition from the mount manager, and
-  // GPT_BASIC_DATA_ATTRIBUTE_READ_ONLY of the same page.
+  // GPT_BASIC_DATA_ATTRIBUTE_READ_ONLY of the page above.
   constexpr uint64_t kHidden = 0x4000000000000000;
   constexpr uint64_t kReadOnly = 0x1000000000000000;
-  // PARTITION_LDM_METADATA_GUID and PARTITION_LDM_DATA_GUID of the same page, and PARTITION_LDM for
-  // an MBR disk.
+  // PARTITION_LDM_METADATA_GUID and PARTITION_LDM_DATA_GUID of the page above, and PARTITION_LDM
+  // for an MBR disk.
   constexpr uint8_t kLdm[2][16] = {{0xAA, 0xC8, 0x08, 0x58, 0x8F, 0x7E, 0xE0, 0x42, 0x85, 0xD2,
                                     0xE1, 0xE9, 0x04, 0x34, 0xCF, 0xB3},
                                    {0xA0, 0x60, 0x9B, 0xAF, 0x31, 0x14, 0x62, 0x4F, 0xBC, 0x68,

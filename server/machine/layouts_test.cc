@@ -129,7 +129,7 @@ TEST(DeviceIdsTest, ParseFindsTheNamespaceInTheNameOfAnOldNvmeDevice) {
   EXPECT_EQ(NamespaceIn(model + " 01 " + serial), 0u);
   EXPECT_EQ(NamespaceIn(model + "0001S" + serial), 0u) << "a name of another length";
   EXPECT_EQ(NamespaceIn(model + "0001" + serial, IdentifierType::kVendorId), 0u);
-  // EC2's order.
+  // EC2's names have the fields in the reverse order.
   const std::string volume = "vol0aac41d8e2b7f5c93";
   const std::string ec2 = "Amazon Elastic Block Store              ";
   EXPECT_EQ(NamespaceIn(volume + "00aF" + ec2 + "1D0F"), 0xAFu);
@@ -187,7 +187,7 @@ TEST(Page83Test, ParseRefusesAnIdentifierBeyondTheEnd) {
 }
 
 TEST(Page83Test, ParseRefusesWrongOffsets) {
-  // NextOffset is unsigned, so it can only stand still or overlap, never go back.
+  // NextOffset is unsigned, so it cannot point back. These values point into the same identifier.
   for (const uint8_t offset : {1, 15, 16, 19}) {
     Bytes descriptor = TwoIdentifiers();
     descriptor[12 + 10] = offset;
@@ -219,7 +219,7 @@ TEST(Page83Test, ParseStopsAtTheCount) {
   EXPECT_EQ(ParsePage83(descriptor).value(), "");
 }
 
-TEST(Page83Test, TheEncoderMakesTheDocumentedBytes) {
+TEST(Page83Test, MakeDeviceIdsWritesTheDocumentedBytes) {
   const Bytes made = MakeDeviceIds({
       {.code_set = CodeSet::kAscii,
        .type = static_cast<IdentifierType>(8),
@@ -291,7 +291,7 @@ TEST(SetDiskAttributesTest, TheParserOfTheDoubleRefusesMalformedRequests) {
     EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
-  // Version, Persist, Reserved1, a bit that is no attribute, the same bit of the mask, Reserved2.
+  // The bytes belong to Version, Persist, Reserved1, Attributes, AttributesMask and Reserved2.
   for (const size_t at : {0u, 4u, 5u, 7u, 8u, 15u, 16u, 24u, 39u}) {
     Bytes other = request;
     other[at] ^= 0x10;
@@ -323,7 +323,7 @@ TEST(DriveLayoutTest, OnGptDisksOnlyVisibleBasicDataPartitionsHaveVolumes) {
        {.number = 3, .gpt_type = kBasicDataType, .gpt_attributes = 0x4000000000000000},
        // NO_DRIVE_LETTER, which does not hide a volume, and READ_ONLY.
        {.number = 4, .gpt_type = kBasicDataType, .gpt_attributes = 0x9000000000000000}});
-  // sizeof(DRIVE_LAYOUT_INFORMATION_EX) is 192, with one entry of 144.
+  // sizeof(DRIVE_LAYOUT_INFORMATION_EX) is 192 bytes: a header of 48, and one entry of 144.
   EXPECT_EQ(answer.size(), 48u + 4 * 144u);
   const std::vector<PartitionEntry> partitions = ParseDriveLayout(answer).value();
   ASSERT_EQ(partitions.size(), 4u);

@@ -1,4 +1,4 @@
-// Forward all calls to another File or Os, for tests that change or watch a few of them.
+// Wrappers that forward all calls to a File or an Os. Tests use them to change or watch some calls.
 #pragma once
 
 #include <memory>
@@ -61,7 +61,7 @@ class FileWrapper : public File {
   }
 
  protected:
-  // Wraps a file that was opened through this one.
+  // Wraps a file that was opened or created through this file.
   virtual std::unique_ptr<File> Wrap(std::unique_ptr<File> file) {
     return std::make_unique<FileWrapper>(std::move(file), through_);
   }
@@ -76,8 +76,8 @@ class FileWrapper : public File {
   const Through through_;
 };
 
-// Forwards each call to `os`, as FileWrapper does; the calls about changes of devices do not pass
-// through `through`.
+// Forwards each call to `os`, as FileWrapper does. DeviceChanges() and AwaitDeviceChange() do not
+// use `through`.
 template <typename Through = CallDirectly>
 class OsWrapper : public Os {
  public:

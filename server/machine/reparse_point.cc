@@ -112,8 +112,8 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data) {
 
   point.is_relative = (flags & kSymlinkFlagRelative) != 0;
   point.target = point.is_relative ? std::move(name) : ToWin32(name);
-  // Only a target with a trailing backslash is a volume's root directory. Without it, the target is
-  // the volume's device.
+  // Only a target with a trailing backslash is a volume's root directory. Without the backslash,
+  // the target is the volume's device.
   if (point.tag == kReparseTagMountPoint && absl::EndsWith(point.target, "\\")) {
     if (auto volume = VolumeId::Parse(point.target); volume.ok()) point.volume = *std::move(volume);
   }
@@ -126,8 +126,8 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target) {
 }
 
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target) {
-  // The trailing backslash is needed by Go, and so containerd, to follow a link to a share
-  // (github.com/kubernetes-csi/csi-proxy/pull/98); the Go release writes it too.
+  // Go, and so containerd, needs the trailing backslash to follow a link to a share
+  // (github.com/kubernetes-csi/csi-proxy/pull/98). The Go release also writes the backslash.
   const std::string path = absl::StrCat(target.ToString(), "\\");
   return MakeSymlink(absl::StrCat(kObjectPrefix, "UNC", path.substr(1)), path);
 }

@@ -32,12 +32,12 @@ Bytes Number32(uint32_t value) {
   return bytes;
 }
 
-// Returns a reparse point of arbitrary bytes with the right length.
+// Returns a reparse point with `body` behind a header that has the right length.
 Bytes Point(uint32_t tag, const Bytes& body) {
   return Concat({Number32(tag), Number16(body.size()), Number16(0), body});
 }
 
-// Returns a symbolic link, the substitute name first, without print name.
+// Returns a symbolic link with the substitute name `substitute` and an empty print name.
 Bytes SymlinkOf(const Bytes& substitute, uint32_t flags = 0) {
   return Point(kReparseTagSymlink,
                Concat({Number16(0), Number16(substitute.size()), Number16(substitute.size()),
@@ -76,7 +76,7 @@ Bytes With(Bytes data, size_t at, size_t value) {
 }
 
 TEST(ReparsePointTest, ParseReadsTheBytesOfASymbolicLink) {
-  // The bytes that `mklink /D x C:\a` writes: the print name first, no NUL after either name.
+  // `mklink /D x C:\a` writes these bytes: the print name first, no NUL after either name.
   const Bytes data = {
       0x0C, 0, 0,   0xA0, 0x24, 0, 0,    0,                  // tag, length, reserved
       8,    0, 16,  0,    0,    0, 8,    0, 0,   0, 0,   0,  // names, flags
@@ -155,15 +155,15 @@ TEST(ReparsePointTest, ParseReadsRelativeLinks) {
 TEST(ReparsePointTest, TheTargetIsTheSubstituteNameAndNotThePrintName) {
   EXPECT_EQ(ParseReparsePoint(JunctionOf(R"(\??\C:\Windows)", R"(C:\harmless)"))->target,
             R"(C:\Windows)");
-  // Windows does not read the print name, so it may be malformed.
+  // Windows does not read the print name, so the print name may be malformed.
   Bytes data = JunctionOf(R"(\??\C:\a)", "shown");
   data[data.size() - 4] = 0;
   data[data.size() - 3] = 0xD8;
   EXPECT_EQ(ParseReparsePoint(data)->target, R"(C:\a)");
 }
 
-TEST(ReparsePointTest, OtherTagsAreRefused) {
-  // Deduplication, Windows overlay, app execution link, cloud file, WSL link, none.
+TEST(ReparsePointTest, TagsOtherThanSymlinkAndMountPointAreRefused) {
+  // The tags of deduplication, WIM mounts, app execution links, cloud files and WSL links, and 0.
   for (const uint32_t tag : {0x80000013u, 0x80000008u, 0x8000001Bu, 0x9000001Au, 0xA000001Du, 0u}) {
     for (const size_t size : {0u, 1u, 64u}) {
       const absl::Status status = ParseReparsePoint(Point(tag, Bytes(size))).status();
@@ -180,7 +180,7 @@ TEST(ReparsePointTest, ParseRefusesEveryTruncation) {
       Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
       ExpectMalformed(cut, "cut short");
     }
-    // The data is cut, and its length field fits. The last NUL of a junction is not needed.
+    // The data is cut, and the length field is lowered to match. A junction needs no last NUL.
     const size_t needed = whole.size() - (whole[0] == 3 ? 2 : 0);
     for (size_t size = 8; size < needed; ++size) {
       Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
@@ -274,7 +274,7 @@ TEST(ReparsePointTest, MakeMountPointWritesTheBytesThatNtfsRequires) {
   const VolumeId volume = VolumeId::Parse(kVolume).value();
   const Bytes data = MakeMountPoint(volume);
   EXPECT_EQ(data, JunctionOf(R"(\??\Volume{01234567-89ab-cdef-0123-456789abcdef}\)", ""));
-  // NTFS requires this order of a mount point's names, a NUL after each, and no more bytes.
+  // NTFS requires this order of a mount point's names, a NUL after each name, and no further bytes.
   EXPECT_EQ(data.size(), 8 + 8 + 2 * (49 + 1) + 2u);
   const ReparsePoint point = ParseReparsePoint(data).value();
   EXPECT_EQ(point.tag, kReparseTagMountPoint);

@@ -17,7 +17,7 @@ constexpr uint8_t kSystemInformation = 1;
 constexpr uint8_t kEndOfTable = 127;
 // The size of a structure's header: type, length, handle.
 constexpr size_t kStructureHeader = 4;
-// The offset, in System Information, of the string number of the serial number.
+// The offset in System Information of the field with the number of the serial number's string.
 constexpr size_t kSerialNumberOffset = 7;
 
 absl::Status MalformedTable(absl::string_view how) {
@@ -28,7 +28,7 @@ struct Structure {
   uint8_t type;
   // The fields, including the header.
   std::span<const uint8_t> formatted;
-  // The strings, each but the last with its NUL; may be empty.
+  // The strings, with a NUL after each string but the last. Empty if the structure has none.
   absl::string_view strings;
 };
 

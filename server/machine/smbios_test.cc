@@ -51,7 +51,7 @@ TEST(SmbiosTest, ParseReturnsTheSerialNumberOfTheSystemStructure) {
             "first");
 }
 
-TEST(SmbiosTest, ParseReadsATableOfTheTestEncoder) {
+TEST(SmbiosTest, ParseReadsATableOfMakeSmbiosTable) {
   EXPECT_EQ(ParseSystemSerialNumber(MakeSmbiosTable("VMware-42 1d a3")).value(), "VMware-42 1d a3");
   EXPECT_EQ(ParseSystemSerialNumber(MakeSmbiosTable("")).value(), "");
 }
@@ -85,7 +85,7 @@ TEST(SmbiosTest, ParseRefusesEveryTruncation) {
     ExpectMalformed(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)),
                     "cut short");
   }
-  // The data is cut, and its length field fits.
+  // The data is cut, and the length field is lowered to match.
   const Bytes one = Table({Structure(1, {0, 0, 0, 1}, {"serial\0\0", 8})});
   for (size_t size = 9; size < one.size(); ++size) {
     Bytes cut(one.begin(), one.begin() + static_cast<ptrdiff_t>(size));

@@ -17,8 +17,8 @@ namespace {
 // patience is disconnected without a flush.
 constexpr size_t kMaxFlushers = 4;
 
-// The most pipes that wait to be flushed. Beyond it, the pipe that has waited longest is
-// disconnected, to limit the cost of clients that do not read.
+// The maximum of pipes that wait to be flushed. One more pipe causes the disconnection of the pipe
+// that has waited longest, to limit the cost of clients that do not read.
 constexpr size_t kMaxUnread = 4096;
 
 // How long an idle thread waits for work before it ends.
@@ -149,7 +149,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   const std::shared_ptr<PipeCalls> calls_;
   const absl::Duration patience_;
   const ThreadStarter start_thread_;
-  // Must not be held where an end might be destroyed, because the end's destructor locks it.
+  // Must not be held where an end might be destroyed, because the end's destructor locks `mutex_`.
   Mutex mutex_;
   Condition all_disconnected_, more_unread_;
   std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_ ABSL_GUARDED_BY(mutex_);

@@ -196,7 +196,7 @@ TEST_F(CloserTest, WithoutThreadsForFlushesPipesAreDisconnectedAtTheDeadline) {
   EXPECT_TRUE(Eventually([&] { return end.use_count() == 1; })) << "the closer keeps it";
 }
 
-// The reason for a Closer: a server that only closes its handle leaves the name to the client.
+// A server needs a Closer: without a disconnect, the client keeps the name in use.
 TEST_F(CloserTest, AHandleClosedWithoutADisconnectLeavesThePipesNameInUse) {
   const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
   ASSERT_TRUE(instance.ok());

@@ -40,10 +40,10 @@ size_t IoPort::thread_count() {
   return threads_.size();
 }
 
-// Returns OK if at least one thread runs.
+// Starts the missing threads. Returns OK if at least one thread runs.
 absl::Status IoPort::StartThreads() {
-  // The number of threads: more threads than one client can keep busy by ending several connections
-  // together.
+  // The wanted number of threads. A client that ends several connections together must not keep all
+  // of them busy.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
   if (!port_.valid()) return absl::ResourceExhaustedError("Windows has no completion port");
   const MutexLock lock(mutex_);
@@ -118,7 +118,7 @@ IoPort::Completion IoPort::Next(Pace* pace) {
   }
   if (ready_.empty()) return {};
   const Completion next = ready_.Take();
-  // Wakes another thread for the remaining events, because the completion may keep this thread.
+  // Wakes another thread for the remaining events, because the completion may take long.
   if (ready_.MustWake()) PostQueuedCompletionStatus(port_.get(), 0, 0, nullptr);
   return next;
 }

@@ -15,7 +15,7 @@ constexpr char kUsersSid[] = "S-1-5-32-545", kUserSid[] = "S-1-5-21-1-2-3-1001";
 constexpr uint32_t kWriteDac = 0x40000, kWriteOwner = 0x80000;
 constexpr uint32_t kGenericAll = 0x10000000, kGenericWrite = 0x40000000, kGenericRead = 0x80000000;
 
-// The DACL of --pipe-sddl, and the form in which Windows keeps it.
+// The DACL of --pipe-sddl, and the owner and DACL that Windows then stores.
 const ObjectSecurity kAsked{.has_dacl = true,
                             .dacl = {{.rights = kGenericAll, .sid = kSystemSid},
                                      {.rights = kGenericAll, .sid = kAdministratorsSid}}};
@@ -67,7 +67,7 @@ TEST(ObjectSecurityTest, SameDaclComparesTheGrantedRights) {
 
 TEST(ObjectSecurityTest, OnlyAdministratorsServeIsFalseIfOthersMayServeOrChangeThePipe) {
   EXPECT_TRUE(OnlyAdministratorsServe(kKept));
-  // The Go release's pipes have Windows' default DACL.
+  // Windows' default DACL, as on the Go release's pipes, lets everyone read.
   EXPECT_TRUE(OnlyAdministratorsServe(With({.rights = 0x120089, .sid = kEveryoneSid})));
   EXPECT_TRUE(OnlyAdministratorsServe(With({.rights = 0x12019b, .sid = kUsersSid})));
   EXPECT_TRUE(OnlyAdministratorsServe(With({.type = kDeny, .rights = 0x1f01ff, .sid = kUsersSid})));
@@ -75,7 +75,7 @@ TEST(ObjectSecurityTest, OnlyAdministratorsServeIsFalseIfOthersMayServeOrChangeT
   EXPECT_FALSE(OnlyAdministratorsServe(With({.rights = 0x4, .sid = kUsersSid})));
   EXPECT_FALSE(OnlyAdministratorsServe(With({.rights = 0x40000, .sid = kUsersSid})));
   EXPECT_FALSE(OnlyAdministratorsServe(With({.rights = 0x80000, .sid = kUsersSid})));
-  // ACCESS_ALLOWED_CALLBACK_ACE_TYPE, which is not parsed.
+  // The type is ACCESS_ALLOWED_CALLBACK_ACE_TYPE. Entries of this type are not parsed.
   EXPECT_FALSE(OnlyAdministratorsServe(With({.type = 9})));
   EXPECT_FALSE(OnlyAdministratorsServe({.owner = kSystemSid}));
 }
@@ -104,7 +104,7 @@ class PipeAccessTest : public testing::Test {
     const absl::StatusOr<Npfs::Client> client = npfs_->Open(kTestPipe, sids, rights);
     if (client.ok()) npfs_->Close(*client);
     EXPECT_TRUE(client.ok() || HasWin32Code(client.status(), win32_error::kAccessDenied));
-    // The client has used an instance. This one is for the next client.
+    // The client has used an instance, so the next client needs a new one.
     EXPECT_TRUE(server_->Create(kTestPipe, Creation::kFurther).ok());
     return client.ok();
   }
@@ -120,9 +120,9 @@ class PipeAccessTest : public testing::Test {
 TEST_F(PipeAccessTest, ReleasedClientsOfAdministratorsAndSystemCanOpenThePipe) {
   Make(kOurs, {kAdministratorsSid, kSystemSid});
   for (const Sids& sids : {kPodSids, Sids{kSystemSid}}) {
-    // go-winio's DialPipe, the C++ client, and .NET with PipeDirection.InOut.
+    // go-winio's DialPipe, the C++ client, and .NET's PipeDirection.InOut request these rights.
     EXPECT_TRUE(Opens(sids, kGenericRead | kGenericWrite));
-    // .NET with PipeAccessRights.ReadWrite, and a client that only reads.
+    // .NET with PipeAccessRights.ReadWrite uses the first rights, and a reading client the second.
     EXPECT_TRUE(Opens(sids, 0x2019b));
     EXPECT_TRUE(Opens(sids, kGenericRead));
   }

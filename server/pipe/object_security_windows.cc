@@ -1,5 +1,5 @@
 #include <windows.h>
-// Must follow windows.h.
+// The header below must follow windows.h.
 #include <aclapi.h>
 
 #include "server/pipe/object_security.h"

@@ -20,8 +20,8 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-// Opens the pipe with generic write access and with generic read access. The latter includes
-// READ_CONTROL for reading the pipe's owner
+// Opens the pipe with generic write access and with generic read access. Generic read access
+// includes READ_CONTROL for reading the pipe's owner
 // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
 win32::UniqueHandle OpenOnce(const std::wstring& path) {
   return win32::UniqueHandle(
@@ -129,7 +129,7 @@ bool PipeStream::CompletedSynchronously(BOOL ok, Operation* operation, Result* r
     return true;
   }
   *result = {};
-  // The out parameter of an overlapped ReadFile may be wrong, so the operation is asked for the
+  // The out parameter of an overlapped ReadFile may be wrong, so GetOverlappedResult() reads the
   // number of bytes (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-readfile).
   GetOverlappedResult(handle_, operation, &result->bytes, FALSE);
   return true;

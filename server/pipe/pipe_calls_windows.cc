@@ -1,5 +1,5 @@
 #include <windows.h>
-// Must follow windows.h.
+// The headers below must follow windows.h.
 #include <aclapi.h>
 #include <winternl.h>
 

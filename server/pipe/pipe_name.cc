@@ -37,7 +37,7 @@ absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* ins
   const absl::StatusOr<ObjectSecurity> security = calls.Security(instance);
   if (!security.ok()) return Prefixed(path, security.status());
   const bool own = security->owner == calls.ours().owner;
-  // The owner of the pipe could at any time take the right to serve it, too.
+  // The pipe's owner could grant itself the right to serve the pipe at any time.
   if (!own && !OwnedByAdministrators(*security)) {
     return LeftOverError(path, absl::StrCat("it belongs to ", security->owner,
                                             " rather than to SYSTEM or the administrators"));
@@ -63,7 +63,7 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
   bool is_ours = false;
   absl::Status status = CheckInherited(calls, path, *instance, &is_ours);
   if (status.ok() && is_ours) return instance;
-  // The pipe comes, for example, from the Go release, or from before --pipe-sddl was changed.
+  // The pipe comes, for example, from the Go release, or from a service with another --pipe-sddl.
   if (status.ok()) status = calls.MakeOurs(*instance);
   if (status.ok()) status = CheckInherited(calls, path, *instance, &is_ours);
   if (status.ok() && !is_ours) {

@@ -1,4 +1,4 @@
-// Clients that keep a pipe open keep its name, while servers come and go.
+// Tests who can serve a name that clients keep in use while servers start, stop and crash.
 #include "server/pipe/pipe_name.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr char kUserSid[] = "S-1-5-21-1-2-3-1001";
 
-// The Go release's pipe: Windows' defaults, with which everyone may read.
+// The security of the Go release's pipes: Windows' defaults, which let everyone read.
 const ObjectSecurity kGos{.owner = kAdministratorsSid,
                           .has_dacl = true,
                           .dacl = {{.rights = 0x10000000, .sid = kSystemSid},

@@ -202,7 +202,7 @@ TEST(PipeTest, AWriteLargerThanTheBufferArrivesWhole) {
   EXPECT_EQ(total, large.size());
 }
 
-TEST(PipeTest, TheEndOfOneSideIsAnErrorAtTheOther) {
+TEST(PipeTest, AReadFailsAfterTheOtherEndIsClosed) {
   std::string received;
   Ends ends = Connect(UniquePath());
   ends.client.reset();
@@ -212,7 +212,7 @@ TEST(PipeTest, TheEndOfOneSideIsAnErrorAtTheOther) {
   EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_PIPE_NOT_CONNECTED});
 }
 
-TEST(PipeTest, BytesSentBeforeTheEndAreReceived) {
+TEST(PipeTest, BytesWrittenBeforeTheClientClosesAreReceived) {
   Ends ends = Connect(UniquePath());
   EXPECT_EQ(Write(*ends.client, "last words").error, DWORD{ERROR_SUCCESS});
   ends.client.reset();
@@ -233,8 +233,8 @@ TEST(PipeTest, CancelEndsAPendingRead) {
   canceller.join();
 }
 
-// Returns the ends of a connection after its server has written, then ended it and destroyed its
-// stream.
+// Returns the ends of a connection. The server has written, has called DisconnectOnceRead(), and
+// has destroyed its stream.
 Ends LastWords(absl::Duration reading_time) {
   Ends ends = Connect(UniquePath(), reading_time);
   EXPECT_EQ(Write(*ends.server, "last words").error, DWORD{ERROR_SUCCESS});
@@ -274,7 +274,7 @@ TEST(PipeTest, ADisconnectEndsAPendingRead) {
   EXPECT_EQ(Write(*ends.client, "too late").error, DWORD{ERROR_PIPE_NOT_CONNECTED});
 }
 
-// The Closer relies on this: a disconnect ends a flush that would never end.
+// The Closer relies on a disconnect to end a flush that would otherwise never end.
 TEST(PipeCallsTest, FlushReturnsWhenTheClientReadsOrIsDisconnected) {
   const std::shared_ptr<PipeCalls> calls = Calls();
   for (const bool reads : {true, false}) {

@@ -12,7 +12,7 @@ namespace csi_proxy {
 
 void LogToStderr(Severity severity, const LogText& line) {
   constexpr const char* kLetters[] = {"I", "W", "E"};
-  // The process id in place of the thread id, as in klog.
+  // klog, too, prints the process id in place of the thread id.
   static const int64_t process = OwnProcess().process_id;
   std::cerr << absl::StrCat(
       kLetters[static_cast<size_t>(severity)],

@@ -64,7 +64,7 @@ TEST(PeerProcessTest, AnImagePathIsUtf8EvenIfTheFileNameIsNot) {
   waitpid(child, nullptr, 0);
 }
 
-TEST(PeerProcessTest, AChildWithTheSameImageIsOfTheSameTenant) {
+TEST(PeerProcessTest, AChildWithItsParentsImageHasItsParentsTenant) {
   const pid_t child = fork();
   if (child == 0) {
     pause();

@@ -38,11 +38,11 @@ uint64_t StartOfProcess(int64_t process_id) {
   return uint64_t{start.dwHighDateTime} << 32 | start.dwLowDateTime;
 }
 
-// Identifies a tenant by its session if that is not 0, because each container has a session of its
-// own. No page promises this (doubt 55 of server/host/doubts.md), but users report it
-// (https://github.com/microsoft/Windows-Containers/issues/254,
+// Identifies a tenant by its session unless the session is 0, because each container has a session
+// of its own. No page promises separate sessions (doubt 55 of server/host/doubts.md), but users
+// report them (https://github.com/microsoft/Windows-Containers/issues/254,
 // https://github.com/dotnet/runtime/pull/62452). HostProcess containers and the node's own services
-// share session 0, so the user and the image tell them apart.
+// share session 0, so the user and the image identify them.
 std::string TenantOf(const Peer& peer) {
   DWORD session = 0;
   if (ProcessIdToSessionId(static_cast<DWORD>(peer.process_id), &session) && session != 0) {

@@ -15,8 +15,8 @@ namespace {
 
 // The program's load configuration. scripts/cmake/load_config.py enters it into the header, because
 // GCC's linker does not. With the configuration, Windows loads the linked DLLs from System32.
-// Without it, Windows first looks in the program's folder for DLLs that are not KnownDLLs
-// (https://learn.microsoft.com/cpp/build/reference/dependentloadflag).
+// Without the configuration, Windows first looks in the program's folder for DLLs that are not
+// KnownDLLs (https://learn.microsoft.com/cpp/build/reference/dependentloadflag).
 struct LoadConfig {
   char mark[16] = "csi-proxy load";
   IMAGE_LOAD_CONFIG_DIRECTORY64 directory{};
@@ -51,7 +51,7 @@ void GuardProcess() {
   PROCESS_MITIGATION_EXTENSION_POINT_DISABLE_POLICY extensions{};
   extensions.DisableExtensionPoints = 1;
   SetProcessMitigationPolicy(ProcessExtensionPointDisablePolicy, &extensions, sizeof(extensions));
-  // Keep the heap out of error reports, because it may hold passwords
+  // Keep the heap out of error reports, because the heap may hold passwords
   // (https://learn.microsoft.com/windows/win32/api/werapi/nf-werapi-wersetflags).
   WerSetFlags(kNoHeap);
 }

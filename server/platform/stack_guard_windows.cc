@@ -1,5 +1,5 @@
 // The runtime of -fstack-protector-strong. GCC's libssp would take the guard from a cryptographic
-// provider, and load its DLLs; in csi_proxy.dll that would happen within DllMain, where it is
+// provider, and load the provider's DLLs. In csi_proxy.dll, DllMain would load the DLLs, which is
 // forbidden (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). This
 // runtime mixes the values that Visual C++'s runtime mixes, and the processor's time-stamp counter.
 #include <windows.h>
@@ -11,8 +11,8 @@ extern "C" {
 uintptr_t __stack_chk_guard = 0;
 
 [[noreturn]] void __stack_chk_fail() {
-  // Does what __fastfail does, because mingw-w64 lacks it. As with /GS, no handler of the process
-  // runs on the overwritten stack (learn.microsoft.com/cpp/intrinsics/fastfail).
+  // Does what __fastfail does, because mingw-w64 lacks __fastfail. As with /GS, no handler of the
+  // process runs on the overwritten stack (learn.microsoft.com/cpp/intrinsics/fastfail).
   asm volatile("int $0x29" : : "c"(FAST_FAIL_STACK_COOKIE_CHECK_FAILURE));
   __builtin_unreachable();
 }

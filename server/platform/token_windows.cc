@@ -1,7 +1,7 @@
 #include "server/platform/token_windows.h"
 
 #include <windows.h>
-// Must follow windows.h.
+// The header below must follow windows.h.
 #include <sddl.h>
 
 #include <array>

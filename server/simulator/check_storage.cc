@@ -78,8 +78,8 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
       disk.style != PartitionStyle::kMbr || disk.partitions.size() <= kMaxMbrPartitions, at,
       "partition", "an MBR disk has at most 4 partitions");
   std::set<uint32_t> numbers;
-  // The end of the partition table. The first partition may begin here, as older installers and
-  // clouds made it.
+  // The end of the partition table. The first partition may begin here, as on disks of older
+  // installers and clouds.
   uint64_t free_from = disk.style == PartitionStyle::kGpt ? kGptBytes : disk.sector_bytes;
   for (size_t i = 0; i < disk.partitions.size() && problems->none(); ++i) {
     const DiskPartition& partition = disk.partitions[i];

@@ -36,7 +36,7 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
     // Without a SlotHolder, SleepFor() does not yield the call's slot. The delayed code itself
-    // decides whether to yield it.
+    // decides whether to yield the slot.
     ABSL_RETURN_IF_ERROR(context.With(nullptr).SleepFor(fault->latency));
   }
   if (fault->code == absl::StatusCode::kOk) return absl::OkStatus();

@@ -16,7 +16,7 @@ constexpr absl::string_view kGptSignature = "EFI PART";
 // The offset of a file system's name, behind the jump instruction.
 constexpr uint64_t kFileSystemAt = 3;
 
-// The part of a disk that is read: `bytes`, from `offset` on. Write() ignores what lies outside.
+// The bytes of a disk from `offset` on. Write() ignores bytes that lie outside the window.
 struct Window {
   uint64_t offset;
   Bytes bytes;

@@ -1,5 +1,5 @@
-// Shows, doubt by doubt, that the simulated machine behaves as server/host/doubts.md claims of
-// Windows. The tests ask the machine by Win32 and WMI, as the host does.
+// Shows, doubt by doubt, that the simulated machine behaves as server/host/doubts.md says that
+// Windows does. The tests call the machine through Win32 and WMI, as the host does.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -47,7 +47,7 @@ class DoubtsTest : public WmiTest {
 
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
   // Makes one call of `operation` on `resource` wait for `latency`, and then fail with `code`
-  // unless that is 0.
+  // unless `code` is 0.
   void Inject(const char* operation, const char* resource, uint32_t code, absl::Duration latency) {
     FaultRule rule;
     rule.operation = operation;
@@ -89,7 +89,7 @@ TEST_F(DoubtsTest, D01ALocationNamesAdapterPortTargetAndLun) {
   constexpr uint32_t kFileBackedVirtual = 15;
   int whole = 0;
   for (const NamedScenario& scenario : NamedScenarios()) {
-    if (scenario.name == "default") continue;  // It is like no cloud.
+    if (scenario.name == "default") continue;  // The default node is like no cloud.
     const auto node = LoadScenario(scenario.name, "test");
     ASSERT_THAT(node, IsOk());
     const auto disks =
@@ -110,7 +110,7 @@ TEST_F(DoubtsTest, D01ALocationNamesAdapterPortTargetAndLun) {
   EXPECT_GT(whole, 10);
 }
 
-// The double refuses with 40003 if a rule says so.
+// The double returns 40003 only if a fault rule says so.
 TEST_F(DoubtsTest, D02ARefusedMethodSucceedsAfterTheCacheIsUpdated) {
   Inject("wmi.Invoke/MSFT_Disk.Refresh", "2", cim::kCacheOutOfDate, absl::ZeroDuration());
   EXPECT_THAT(Invoke(Disk(2), "Refresh"), Returns(cim::kCacheOutOfDate));
@@ -164,7 +164,7 @@ TEST_F(DoubtsTest, D12AMountedDiskGoesOfflineAndItsMountCanThenBeRemoved) {
   EXPECT_THAT(*os_->ListMountPoints(volume), IsEmpty());
 }
 
-// A disk's serial number is compared with the scenario's, because only WMI shows it.
+// Compares a disk's serial number with the scenario, because only WMI shows the number of a disk.
 TEST_F(DoubtsTest, D17WmiAndWin32ReportTheSameSizesAndSerialNumbers) {
   const auto disks = All(Query("MSFT_Disk"));
   ASSERT_THAT(*disks, SizeIs(node_->Snapshot().disks.size()));
@@ -303,7 +303,7 @@ TEST_F(DoubtsTest, D41AMethodRunsWhileAnotherDisksMethodIsSlow) {
   caller.join();
 }
 
-// The double is stricter: it accepts `\\?\C:\` only where the path without `\\?\` is too long.
+// The double is stricter: only paths that are too long without `\\?\` may begin with `\\?\C:\`.
 TEST_F(DoubtsTest, D22VerbatimPathsOf260CharactersOrMoreCanBeMountedAndUnmounted) {
   const std::string deep = std::string(120, 'a') + "\\" + std::string(140, 'b') + "\\";
   ASSERT_THAT(node_->MakeDirectory("C:\\" + deep), IsOk());

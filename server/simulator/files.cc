@@ -20,7 +20,7 @@ absl::StatusOr<Tree::Id> AddEntry(const Resolved& at, Tree::Entry entry,
   return at.tree->Add(at.entry, std::move(entry));
 }
 
-// Returns OK if the parent of a new entry exists: only the last component of `at` is missing.
+// Returns ALREADY_EXISTS if `at` exists, and NOT_FOUND unless its parent is a directory.
 absl::Status CheckParent(const Resolved& at, const std::string& path) {
   if (at.found()) return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   if (at.tree == nullptr || at.missing.size() > 1 || at.dangling ||

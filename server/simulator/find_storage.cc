@@ -19,7 +19,7 @@ bool HasArrived(SteadyTime arrives_at) {
 
 bool IsSeen(const Disk& disk) { return !disk.awaits_rescan && HasArrived(disk.arrives_at); }
 
-// Calls `visit` with each disk that Windows sees, in no particular order, until it returns true.
+// Calls `visit` with the disks that Windows sees, in any order, until `visit` returns true.
 template <typename Visit>
 void VisitVisibleDisks(NodeState& state, Visit visit) {
   for (Disk& disk : state.disks) {
@@ -42,7 +42,7 @@ std::optional<VolumePlace> VolumeOf(Disk& disk, DiskPartition& partition) {
   return VolumePlace{&disk, &partition, &*partition.volume};
 }
 
-// Indexes the places of all disks and volumes.
+// Indexes the disks, volumes and drives of `state.disks`, but not the disks of iSCSI targets.
 DeviceIndex IndexDevices(const NodeState& state) {
   DeviceIndex index;
   for (size_t d = 0; d < state.disks.size(); ++d) {

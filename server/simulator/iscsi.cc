@@ -17,7 +17,7 @@ namespace {
 const WindowsError kConnectionFailed = {0xefff0003, "nothing answers there."};
 const WindowsError kAuthenticationFailed = {0xefff0009, "Authentication failed."};
 
-// OfflineReason of MSFT_Disk.
+// A value of OfflineReason of MSFT_Disk.
 constexpr uint16_t kRedundantPath = 2;
 
 constexpr size_t kMinChapSecret = 12;
@@ -88,8 +88,8 @@ std::vector<Disk> SecondPathDisks(NodeState& state, std::vector<Disk>& originals
   return disks;
 }
 
-// Updates the disks of all paths. Without MPIO each session but the first shows the disks once
-// more.
+// Updates the disks of all paths to `target`. Without MPIO, each session but the first shows copies
+// of the disks.
 void ShowDisks(NodeState& state, const IscsiTarget& target) {
   const std::vector<IscsiTarget*> ways = PathsTo(state, target);
   bool is_first_session = true;

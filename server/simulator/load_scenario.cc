@@ -18,7 +18,7 @@ namespace {
 
 namespace proto = ::csi_proxy::simulated;
 
-// Collects the errors of the text parser, with their places.
+// Collects the errors of the text parser with file, line and column.
 class Errors final : public google::protobuf::io::ErrorCollector {
  public:
   explicit Errors(absl::string_view file) : file_(file) {}

@@ -56,7 +56,7 @@ bool IsServerPath(absl::string_view path) {
   return absl::StartsWith(path, "\\\\") || absl::StartsWith(path, "//");
 }
 
-// Applies `change` to the state if the result can exist. Otherwise returns the error and keeps the
+// Applies `change` to the state. If `change` or CheckState() fails, returns the error and keeps the
 // state.
 template <typename Change>
 absl::Status Try(NodeState& state, Change change) {
@@ -74,7 +74,7 @@ absl::StatusOr<Disk*> FindAttached(NodeState& state, uint32_t number) {
   return absl::NotFoundError(absl::StrCat("there is no disk ", number));
 }
 
-// Adds the missing components of a path on a server; the last one is a file if `file` is set.
+// Adds the missing components of a path on a server. With `file`, the last is a file.
 absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<Tree::Entry> file) {
   ABSL_ASSIGN_OR_RETURN(const UncPath path, UncPath::Parse("path", text));
   SmbShare* share = FindShare(state, path.Share());

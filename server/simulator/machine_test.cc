@@ -62,7 +62,7 @@ TEST_F(MachineTest, FindVolumeReturnsAVolumesCurrentPlace) {
   EXPECT_THAT(disk_with(5), Yields(5u));
   EXPECT_THAT(disk_with(6), Yields(6u));
   EXPECT_THAT(disk_with(1), HasCode(kNotFound));
-  // A volume that was detached comes back on another disk.
+  // The detached volume is attached again, on a disk with another number.
   ASSERT_THAT(node_->DetachDisk(5), IsOk());
   EXPECT_THAT(disk_of(5), HasCode(kNotFound));
   EXPECT_THAT(disk_with(5), HasCode(kNotFound));
@@ -72,7 +72,7 @@ TEST_F(MachineTest, FindVolumeReturnsAVolumesCurrentPlace) {
   EXPECT_THAT(disk_of(5), HasCode(kNotFound));
   ASSERT_THAT(host_->disk().SetOnline(context_, 9, true), IsOk());
   EXPECT_THAT(disk_of(5), Yields(9u));
-  // The disks change places in NodeState::disks, including two whose places are known.
+  // The disks change places in NodeState::disks, including two disks whose places the index has.
   node_->core()->Change([](NodeState& state) {
     std::reverse(state.disks.begin(), state.disks.end());
     const absl::StatusOr<VolumePlace> system = FindDrive(state, 'C');
@@ -267,7 +267,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(TreeTest, MountsOfListsTheFoldersOfAVolume) {
+TEST(TreeTest, MountsOfReturnsTheFoldersWhereAVolumeIsMounted) {
   const VolumeId volume = TestVolume(1);
   const VolumeId other = TestVolume(2);
   Tree tree;

@@ -25,7 +25,7 @@ std::unique_ptr<Machine> Node(absl::string_view scenario) {
   return node.ok() ? *std::move(node) : nullptr;
 }
 
-// Attaches a disk of 1 GiB at this place, and returns it.
+// Attaches a disk of 1 GiB at `place`, or at the first free place, and returns the disk.
 Disk Attached(Machine& node, std::optional<uint32_t> place = std::nullopt) {
   proto::AttachDiskRequest request;
   request.set_choose_number(true);
@@ -52,7 +52,7 @@ TEST_P(NamedScenarioTest, AScenarioLoadsByNameAndIsListed) {
   EXPECT_TRUE(absl::StrContains(ListScenarios(), GetParam().description()));
 }
 
-TEST_P(NamedScenarioTest, ADumpLoadsToTheSameNode) {
+TEST_P(NamedScenarioTest, ADumpedNodeLoadsUnchanged) {
   const auto node = Node(GetParam().name);
   const std::string dump = StateToProto(node->Snapshot()).DebugString();
   EXPECT_EQ(StateToProto(Node(dump)->Snapshot()).DebugString(), dump);
@@ -64,7 +64,7 @@ TEST_P(NamedScenarioTest, WindowsRunsOnOneDisk) {
   EXPECT_EQ(std::count_if(state.disks.begin(), state.disks.end(), IsBoot), 1);
 }
 
-// Every attached disk differs from all others, as far as the cloud distinguishes them.
+// Every attached disk differs from all others, as far as the cloud distinguishes disks.
 TEST_P(NamedScenarioTest, AttachedDisksHaveDifferentAddressesAndNames) {
   const auto node = Node(GetParam().name);
   for (int i = 0; i < 3; ++i) Attached(*node);

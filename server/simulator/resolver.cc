@@ -22,7 +22,7 @@ class Walker {
   Walker(NodeState& state, absl::string_view path, bool follow_last)
       : state_(state), path_(path), follow_last_(follow_last) {}
 
-  // Walks `names` from the root of a volume; `root` is an error if there is no such drive.
+  // Walks `names` from the root of a volume. `root` is an error if the drive is missing.
   absl::StatusOr<Resolved> Walk(const absl::StatusOr<VolumePlace>& root,
                                 const std::vector<std::string>& names) {
     Prepend(names);

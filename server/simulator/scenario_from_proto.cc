@@ -1,4 +1,4 @@
-// Converts the proto of a node to a state. This file checks each field alone; CheckState() checks
+// Converts the proto of a node to a state. This file checks each field alone. CheckState() checks
 // fields together.
 #include <set>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 
 namespace proto = ::csi_proxy::simulated;
 
-// The maximum number of files and directories of a scenario, which keeps it small in memory.
+// The maximum number of files and directories of a scenario. Limits the memory of the scenario.
 // Directories above listed files count too.
 constexpr size_t kMaxFiles = 100'000;
 
@@ -29,8 +29,8 @@ WindowsError ReadError(const proto::WindowsError& in) {
   return error;
 }
 
-// Converts an enumeration that has the numbers of the C++ type. Reports numbers above `last`, which
-// proto3 allows.
+// Converts an enumeration that has the numbers of the C++ type. Reports numbers outside 0 to
+// `last`, because proto3 allows them.
 template <typename Enum>
 Enum ReadEnum(int value, int last, const std::string& at, absl::string_view field,
               Problems* problems) {
@@ -265,8 +265,8 @@ class Reader {
     }
   }
 
-  // Adds an entry with the directories above it. A directory may exist already, from a path below
-  // it; no other entry may be listed twice.
+  // Adds an entry and the directories above the entry. A directory may exist already, for example
+  // from the path of a file in it. Any other entry must not be listed twice.
   std::optional<Tree::Id> Place(const std::vector<std::string>& path, Tree::Entry entry,
                                 const std::string& at, Tree* tree) {
     Tree::Id parent = Tree::kRoot;

@@ -211,7 +211,7 @@ struct BadScenario {
   const char* field;
 };
 
-// A volume of 100 MiB on disk 9; `$` stands for its content.
+// A volume of 100 MiB on disk 9. `$` stands for the volume's content.
 constexpr char kVolume[] =
     "disk { number: 9 size_bytes: 1073741824 style: GPT partition { size_bytes: 104857600 volume {"
     " id: '\\\\\\\\?\\\\Volume{00000000-0000-0000-0000-000000000009}\\\\' file_system: 'NTFS' $ } "
@@ -367,7 +367,7 @@ TEST(ScenarioTest, TheErrorForABadScenarioNamesTheField) {
     if (text[0] == '$') text = absl::StrReplaceAll(kVolume, {{"$", text.substr(1)}});
     const absl::StatusOr<std::unique_ptr<Machine>> node = LoadScenario(text, "bad");
     EXPECT_THAT(node, FailsWith(kInvalid, bad.field)) << text;
-    // The parser rejects an enumeration's unknown number, with its line.
+    // Each error begins with the file, also the parser's error for an enumeration's unknown number.
     EXPECT_EQ(node.status().message().substr(0, 4), "bad:") << text;
   }
 }

@@ -23,8 +23,8 @@ bool DependsOn(const Service& service, absl::string_view name) {
                      [&](const std::string& other) { return EqualNames(other, name); });
 }
 
-// Appends the active services that depend on `name`, each once, and each behind the services that
-// depend on it.
+// Appends the active services that depend on `name`, directly or indirectly. Each service comes
+// once, after the services that depend on it.
 void CollectDependents(const NodeState& state, absl::string_view name, std::set<std::string>* seen,
                        std::vector<std::string>* dependents) {
   for (const Service& service : state.services) {

@@ -92,7 +92,7 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
     return absl::NotFoundError(
         absl::StrCat("server ", server->name, " has no share ", SplitShare(share).second));
   }
-  // Windows refuses a second user for a server while it has a session with the server
+  // Windows refuses a second user of a server, and any user beside a broken or restored mapping
   // (github.com/kubernetes-csi/csi-driver-smb/issues/219).
   for (const SmbMappingState& other : state.smb_mappings) {
     if (EqualNames(SplitShare(other.remote_path).first, server->name) &&
@@ -107,7 +107,7 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
     return Failure(operation, win32_error::kLogonFailure, absl::StatusCode::kFailedPrecondition);
   }
   if (require_privacy && !server->supports_privacy) {
-    // github.com/kubernetes-csi/csi-driver-smb/issues/655
+    // Windows fails with this error (github.com/kubernetes-csi/csi-driver-smb/issues/655).
     return Failure(operation, win32_error::kNetworkAccessDenied,
                    absl::StatusCode::kFailedPrecondition);
   }

@@ -26,7 +26,7 @@ constexpr const char* kFileSystems[] = {"NTFS", "ReFS", "FAT32", "exFAT"};
 // Returns the size of the file system's own structures: a sixteenth of the volume, at most 32 MiB.
 uint64_t OwnBytes(uint64_t size_bytes) { return std::min(size_bytes / 16, 32 * kMiB); }
 
-// The texts around the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.
+// The texts around the number in a device path. The GUID is GUID_DEVINTERFACE_DISK.
 constexpr absl::string_view kDevicePrefix = R"(\\?\scsi#disk&ven_simulated&prod_disk#)";
 constexpr absl::string_view kDeviceDigits = "&prod_disk#";
 constexpr absl::string_view kDeviceSuffix = "#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
@@ -74,7 +74,7 @@ void AddPartition(Disk& disk, DiskPartition partition) {
   disk.partitions.insert(behind, std::move(partition));
 }
 
-// Hashes by FNV-1a, finished so that similar inputs spread; ids must be stable, not secret.
+// Hashes with FNV-1a and a last mix, which spreads similar inputs. Ids are stable, but not secret.
 uint64_t Hash(absl::string_view text, uint64_t seed) {
   uint64_t hash = 0xcbf29ce484222325 ^ seed;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -303,7 +303,7 @@ SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place)
                                   std::max(AlignUp(UsedBytes(partition)), kMinPartitionBytes));
   uint64_t end = FreeUntil(*place.disk, partition.offset_bytes + partition.size_bytes);
   end -= std::min(end, state.behaviour.resize_reserve_bytes);
-  // learn.microsoft.com/windows-server/storage/file-server/ntfs-overview
+  // NTFS's largest size (learn.microsoft.com/windows-server/storage/file-server/ntfs-overview).
   if (place.volume->file_system == "NTFS") {
     const uint64_t unit = std::max<uint64_t>(place.volume->allocation_unit_bytes, 4096);
     end = std::min(end, partition.offset_bytes + AlignDown(((uint64_t{1} << 32) - 1) * unit));

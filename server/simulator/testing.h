@@ -1,4 +1,4 @@
-// The common part of the simulated node's tests: a small node, paths as calls pass them, matchers.
+// The common part of the simulated node's tests: a small node, confined paths, and matchers.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 
 namespace csi_proxy::machine::simulator {
 
-// C: on disk 0, with the kubelet's tree; disk 1 raw, 1 GiB; disk 2 with a formatted volume; disk 3
-// offline. Volumes arrive without a delay.
+// Disk 0 has C: and the kubelet's tree, disk 1 is raw (1 GiB), disk 2 has a formatted volume, and
+// disk 3 is offline and read-only. Volumes arrive without a delay.
 inline constexpr char kTestScenario[] = R"(
   bios_serial_number: "BIOS-1"
   behaviour { volume_cache_ms: 0 }
@@ -96,7 +96,7 @@ MATCHER_P2(FailsWith, code, text, "") {
   return StatusOf(arg).code() == code &&
          StatusOf(arg).message().find(text) != absl::string_view::npos;
 }
-// Matches OK with this value.
+// Matches OK with the value `value`.
 MATCHER_P(Yields, value, "") {
   *result_listener << arg.status();
   return arg.ok() && *arg == value;

@@ -25,8 +25,8 @@ std::string WithDetail(std::string text, absl::string_view detail) {
   return text;
 }
 
-// Returns the message in a method's ExtendedStatus, or "". No page documents its type: it may be
-// null, text or an object.
+// Returns the message in a method's ExtendedStatus, or "". No page documents the type of
+// ExtendedStatus. It may be null, text or an object.
 std::string ExtendedMessage(const MethodResult& result) {
   const auto status = result.out.Get("ExtendedStatus");
   if (!status.ok() || status->is_null() || status->is_array()) return "";
@@ -36,8 +36,8 @@ std::string ExtendedMessage(const MethodResult& result) {
   return object->GetStringOr("Message", "").value_or("");
 }
 
-// Returns the text of an error object, beginning with its message. Leaves out ParameterInfo,
-// because it repeats the arguments.
+// Returns an error object's Message, else its Description, then its other facts in parentheses.
+// Leaves out ParameterInfo, because ParameterInfo repeats the arguments.
 std::string Describe(const Object& error, uint32_t hresult) {
   std::string text = error.GetStringOr("Message", "").value_or("");
   if (text.empty()) text = error.GetStringOr("Description", "").value_or("");
@@ -58,8 +58,8 @@ uint32_t AsWin32(uint32_t code) {
   return (code & 0xFFFF0000) == kFacilityWin32 ? code & 0xFFFF : 0;
 }
 
-// Returns the number that ends a MessageID, or 0: `Windows System Error 1219` of the SMB classes
-// (github.com/kubernetes-csi/csi-driver-smb/issues/219), `WIN32 1722`, `HRESULT 0x80070035`.
+// Returns the number of `WIN32 1722`, `HRESULT 0x80070035` or `Windows System Error 1219`
+// (github.com/kubernetes-csi/csi-driver-smb/issues/219), else 0.
 uint32_t NumberOf(const std::string& message_id) {
   for (const absl::string_view kind : {"Windows System Error ", "WIN32 ", "HRESULT "}) {
     absl::string_view number = message_id;
@@ -78,8 +78,8 @@ uint32_t NumberOf(const std::string& message_id) {
 uint32_t NamedWin32Error(const Object& error) {
   const uint32_t by_id = AsWin32(NumberOf(error.GetStringOr("MessageID", "").value_or("")));
   if (by_id != 0) return by_id;
-  // Properties of MSFT_WmiError. Codes of type MI are numbers of another list
-  // (learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result).
+  // MSFT_WmiError has error_Type and error_Code. A code of type MI is an MI_Result, not a Win32
+  // error (learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result).
   if (!absl::EqualsIgnoreCase(error.GetStringOr("error_Type", "").value_or(""), "MI")) {
     const uint32_t code = AsWin32(error.GetUint32Or("error_Code", 0).value_or(0));
     if (code != 0) return code;
@@ -95,15 +95,15 @@ absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const O
   absl::Status status = HresultStatus(hresult, what, detail);
   const uint32_t code = NamedWin32Error(error);
   if (code == 0) {
-    // The iSCSI classes name HRESULTs of their own: `HRESULT 0xefff0009`.
+    // The iSCSI classes name HRESULTs of the initiator, such as `HRESULT 0xefff0009`.
     const uint32_t named = NumberOf(error.GetStringOr("MessageID", "").value_or(""));
     return named >= 0x80000000 ? HresultStatus(named, what, detail) : status;
   }
   if (Win32CodeOf(status).has_value()) return status;
   absl::Status named = Win32Status(
       code, WithDetail(absl::StrFormat("%s: %s, 0x%08X", what, Win32Text(code), hresult), detail));
-  // The status keeps the code of the HRESULT, unless that is WBEM_E_FAILED. The Win32 error is
-  // added.
+  // The status keeps the code of the HRESULT unless the HRESULT is WBEM_E_FAILED. Both errors are
+  // payloads of the status.
   absl::Status& result = hresult == hresult::kFailed ? named : status;
   for (const absl::Status& part : {status, named}) {
     part.ForEachPayload(

@@ -26,7 +26,7 @@ MethodResult Returning(uint32_t value, Properties out = {}) {
   return result;
 }
 
-// The message contains the number even of a value that Windows' pages do not list.
+// Each message contains the return value, even a value that Windows' pages do not list.
 TEST(StorageStatusTest, EveryErrorContainsItsNumber) {
   EXPECT_TRUE(StorageStatus("format", Returning(0)).ok());
   for (uint32_t value = 1; value < 50'000; ++value) {
@@ -105,7 +105,7 @@ TEST(HresultStatusTest, KnownHresultsHaveTheirNameAndStatusCode) {
               HasSubstr("`Set-Service -Name Winmgmt -StartupType Automatic`"));
 }
 
-TEST(HresultStatusTest, Win32CodesInHresultsKeepTheirCodeAndStatus) {
+TEST(HresultStatusTest, AnHresultOfAWin32ErrorHasTheErrorsCodeAndStatus) {
   const absl::Status denied = HresultStatus(0x80070005, "what", "why");
   EXPECT_EQ(denied.code(), kFailedPrecondition);
   EXPECT_TRUE(HasWin32Code(denied, 5));
@@ -125,7 +125,7 @@ TEST(HresultStatusTest, UnknownHresultsAreInternalErrors) {
             "what: iSCSI error (0xEFFF0055, see iscsierr.h)");
 }
 
-TEST(HresultStatusTest, APrefixKeepsTheHresultAndOtherErrorsHaveNone) {
+TEST(HresultStatusTest, HresultOfReadsPrefixedErrorsAndIsEmptyWithoutAnHresult) {
   EXPECT_EQ(HresultOf(Prefixed("outer", HresultStatus(hresult::kNotFound, "inner"))),
             hresult::kNotFound);
   EXPECT_EQ(HresultOf(absl::OkStatus()), std::nullopt);
@@ -172,7 +172,7 @@ TEST(ErrorObjectStatusTest, AnErrorNumberInTheObjectDeterminesTheStatus) {
   }
 }
 
-// Connect-IscsiTarget shows such an error: FullyQualifiedErrorId `HRESULT 0xefff0009`.
+// Connect-IscsiTarget shows such an error, with the FullyQualifiedErrorId `HRESULT 0xefff0009`.
 TEST(ErrorObjectStatusTest, AnHresultInTheObjectReplacesTheGeneralFailure) {
   const absl::Status status =
       ErrorObjectStatus(hresult::kFailed, "what",

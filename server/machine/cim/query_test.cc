@@ -21,8 +21,8 @@ struct Token {
 };
 
 // Reads WQL as documented (learn.microsoft.com/windows/win32/wmisdk/where-clause). A literal stands
-// in quotes of either kind, and a backslash in it makes the next character literal. Returns nullopt
-// if a literal does not end.
+// in single or double quotes. In a literal, a backslash makes the next character literal. Returns
+// nullopt if a literal does not end.
 std::optional<std::vector<Token>> Tokenize(const std::string& wql) {
   std::vector<Token> tokens;
   size_t i = 0;

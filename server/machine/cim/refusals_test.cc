@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// One way in which Windows refuses a call, and the function that converts its number to a status.
+// A way in which Windows refuses a call, and the function that makes the status of the refusal.
 struct Way {
   const char* operation;
   Refuser refuser;
@@ -75,7 +75,7 @@ bool IsOfIscsi(uint32_t number) { return number >> 16 == 0xEFFF; }
 
 // csi-proxyctl reads four codes as faults of a field, a path, the service's load or the caller's
 // timeout. No refusal of Windows may have one of these codes.
-TEST(RefusalsTest, NoRefusalOfWindowsHasACodeThatBlamesTheCaller) {
+TEST(RefusalsTest, NoRefusalOfWindowsHasACodeThatCsiProxyctlReadsOtherwise) {
   // CSI_PROXY_REFUSALS_TABLE names a file that gets the table of all refusals.
   const char* const file = std::getenv("CSI_PROXY_REFUSALS_TABLE");
   std::ofstream table(file == nullptr ? "" : file);
@@ -95,7 +95,7 @@ TEST(RefusalsTest, NoRefusalOfWindowsHasACodeThatBlamesTheCaller) {
            {kInvalidArgument, kPermissionDenied, kResourceExhausted, kDeadlineExceeded}) {
         EXPECT_NE(refused.code(), code) << refused;
       }
-      // An INTERNAL error stays, so its text must not advise to repeat the call.
+      // A repeat does not help after INTERNAL, so no text with this code may advise a repeat.
       EXPECT_FALSE(row.code == kInternal && absl::StrContains(row.advice, "repeat the call"))
           << text;
       EXPECT_THAT(text, HasSubstr(absl::StrCat("(", row.number >> 31 ? "0x" : "")));

@@ -184,7 +184,7 @@ absl::StatusOr<Value> Object::Get(absl::string_view name) const {
 
 namespace {
 
-// Reads a property by `read`. Errors name the class and the property.
+// Reads a property with `read`. Errors name the class and the property.
 template <typename T>
 absl::StatusOr<T> Read(const Object& object, absl::string_view name,
                        absl::StatusOr<T> (Value::*read)() const) {

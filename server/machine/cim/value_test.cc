@@ -64,7 +64,7 @@ std::vector<Value> OneOfEachKind() {
           Value::Null(Type::kUint32)};
 }
 
-TEST(ValueTest, NoKindOfValueIsReadAsAnother) {
+TEST(ValueTest, AValueIsReadOnlyAsItsOwnKind) {
   for (const Value& value : OneOfEachKind()) {
     const int readable = value.AsBoolean().ok() + value.AsUint64().ok() + value.AsReal().ok() +
                          value.AsText().ok() + value.AsArray().ok() + value.AsObject().ok();
@@ -96,7 +96,7 @@ TEST(ValueTest, ValuesWithTheSameTypeAndContentAreEqual) {
 }
 
 // A Value wipes its text, which may be a password. Reads the memory of a text that is short enough
-// to lie in the object itself.
+// to lie within the Value.
 TEST(ValueTest, AValueWipesItsText) {
   alignas(Value) char memory[sizeof(Value)];
   const std::function<void(Value*)> ends[] = {

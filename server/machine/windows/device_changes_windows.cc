@@ -17,7 +17,7 @@ constexpr GUID kInterfaces[] = {
     {0x53F5630D, 0xB6BF, 0x11D0, {0x94, 0xF2, 0x00, 0xA0, 0xC9, 0x1E, 0xFB, 0x8B}},
 };
 
-// CM_NOTIFY_FILTER; MinGW's headers lack it
+// CM_NOTIFY_FILTER, which MinGW's headers lack
 // (learn.microsoft.com/windows/win32/api/cfgmgr32/ns-cfgmgr32-cm_notify_filter).
 struct NotifyFilter {
   DWORD size = sizeof(NotifyFilter);
@@ -32,14 +32,14 @@ struct NotifyFilter {
 };
 static_assert(sizeof(NotifyFilter) == 416);
 
-// CM_NOTIFY_CALLBACK. `action` is ignored: arrivals and departures are handled alike.
+// CM_NOTIFY_CALLBACK. `action` is ignored, because arrivals and departures have one effect.
 using Callback = DWORD(CALLBACK*)(void* registration, void* context, int action, void* data,
                                   DWORD size);
 using RegisterFunction = DWORD(WINAPI*)(NotifyFilter*, void* context, Callback,
                                         void** registration);
 using UnregisterFunction = DWORD(WINAPI*)(void* registration);
 
-// Finds a function of Windows 8 and later. Wine before 9 lacks it.
+// Returns a function of cfgmgr32.dll, or null if the DLL lacks it, as before Windows 8 and Wine 9.
 FARPROC Find(const char* name) {
   static const HMODULE module =
       LoadLibraryExW(L"cfgmgr32.dll", nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);

@@ -1,4 +1,4 @@
-// Fixture for tests of files: a directory for each test.
+// Fixture for tests of files. Each test has a new directory.
 #pragma once
 
 #include "server/machine/windows/testing_windows.h"
@@ -23,8 +23,8 @@ inline void Empty(File& directory) {
   }
 }
 
-// Opens a new directory for each test as `at()`. Path() and Other() stand for other programs, which
-// use Win32's usual calls.
+// Opens a new directory for each test as `at()`. With Path() and Other(), tests act as other
+// programs, which use Win32's usual calls.
 class FilesTest : public testing::Test {
  protected:
   FilesTest() {

@@ -14,8 +14,8 @@ constexpr size_t kMaxUnits = 255;
 bool IsHigh(char32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool IsLow(char32_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
-// Removes half a surrogate pair, three bytes, from the front of `text`. Returns false if `text`
-// does not begin with one. See ConsumeCodePoint().
+// Removes an encoded half of a surrogate pair, three bytes, from the front of `text`. Returns false
+// if `text` does not begin with such a half. See ConsumeCodePoint().
 bool ConsumeSurrogate(absl::string_view* text, char32_t* unit) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>((*text)[i]); };
   if (text->size() < 3 || byte(0) != 0xED || byte(1) < 0xA0 || byte(1) > 0xBF || byte(2) < 0x80 ||
@@ -32,8 +32,8 @@ absl::Status Refused(const char* why) { return Win32Status(win32_error::kInvalid
 }  // namespace
 
 absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name) {
-  // Separators would name another directory, a colon a stream, and an empty name the directory
-  // itself.
+  // A separator or `..` would name an entry of another directory, and a colon would name a stream.
+  // An empty name or `.` would name the directory itself. A NUL would end the name.
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(absl::string_view("\\/:\0", 4)) != absl::string_view::npos) {
     return Refused("not the name of one entry");
@@ -47,7 +47,7 @@ absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name) {
         c = 0xDC00 + ((c - 0x10000) & 0x3FF);
       }
     } else if (!ConsumeSurrogate(&name, &c) ||
-               // Two halves that are encoded apart would be a second spelling of one character.
+               // Two halves of one pair, encoded apart, would spell a character in a second way.
                (IsLow(c) && !units.empty() && IsHigh(units.back()))) {
       return Refused("a name that is not UTF-8");
     }

@@ -40,7 +40,7 @@ TEST(NamesTest, EntryNamesSurviveARoundTrip) {
 
 TEST(NamesTest, EachEntryNameHasExactlyOneEncoding) {
   std::mt19937 random(1);
-  // Mostly surrogates, so that halves often meet.
+  // Returns mostly surrogates, so that two halves often meet.
   const auto unit = [&] {
     return static_cast<char16_t>(random() % 4 == 0 ? 0x3B + random() % 0xD7C0
                                                    : 0xD800 + random() % 0x800);

@@ -2,7 +2,7 @@
 
 #include <winsock2.h>
 #include <ws2tcpip.h>
-// Must follow winsock2.h.
+// The header below must follow winsock2.h.
 #include <iphlpapi.h>
 
 #include <cstddef>

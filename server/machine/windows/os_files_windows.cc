@@ -19,14 +19,14 @@
 namespace csi_proxy::machine {
 namespace {
 
-// The NTSTATUS of an open that succeeded before the holder of an oplock gave it up.
+// The NTSTATUS of an open that succeeded before the holder of an oplock released the oplock.
 constexpr NTSTATUS kOplockBreakInProgress = 0x108;
 
 // mingw-w64 does not declare this member, and numbers the members after it wrongly
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
-// A class and a structure of wdm.h and ntifs.h, because winternl.h lacks them
+// The information class and its structure are those of wdm.h and ntifs.h. winternl.h lacks both
 // (learn.microsoft.com/windows-hardware/drivers/ddi/wdm/ne-wdm-_file_information_class).
 constexpr auto kProcessIdsUsingFile = static_cast<FILE_INFORMATION_CLASS>(47);
 struct ProcessIdsUsingFile {
@@ -82,7 +82,7 @@ class NtFile final : public File {
       return win32::LastError("FileBasicInfo");
     }
     FILE_ATTRIBUTE_TAG_INFO tag{.FileAttributes = basic.FileAttributes, .ReparseTag = 0};
-    // Only for reparse points, because FAT does not support the query
+    // Queries only reparse points, because FAT does not support the query
     // (github.com/microsoft/Windows-driver-samples, filesys/fastfat/fileinfo.c).
     if ((basic.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
         !GetFileInformationByHandleEx(handle_.get(), FileAttributeTagInfo, &tag, sizeof(tag))) {
@@ -149,8 +149,8 @@ class NtFile final : public File {
       if (!entries.empty()) return entries;
     }
     const DWORD error = GetLastError();
-    // An empty FAT root lacks even `.` and `..`, and the first query of it fails with this error
-    // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntquerydirectoryfile).
+    // An empty FAT root lacks even `.` and `..`, and the first query of the root fails with this
+    // error (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntquerydirectoryfile).
     const bool is_bare = error == ERROR_FILE_NOT_FOUND && question == FileFullDirectoryRestartInfo;
     if (error == ERROR_NO_MORE_FILES || is_bare) return entries;
     return win32::ToStatus(error, "FileFullDirectoryInfo");

@@ -1,4 +1,4 @@
-// Implements Os by Win32; files are in os_files_windows.cc.
+// Implements Os with Win32. os_files_windows.cc implements files.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -140,7 +140,7 @@ class WindowsOs final : public Os {
   absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) override {
     ABSL_ASSIGN_OR_RETURN(const auto handle, OpenDevice(device, GENERIC_READ));
     // Reading a device needs memory that is aligned like its sectors
-    // (learn.microsoft.com/windows/win32/fileio/file-buffering); pages always are.
+    // (learn.microsoft.com/windows/win32/fileio/file-buffering). Pages are aligned to any sector.
     const std::unique_ptr<void, decltype([](void* pages) { VirtualFree(pages, 0, MEM_RELEASE); })>
         pages(VirtualAlloc(nullptr, size, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE));
     if (pages == nullptr) return win32::LastError("VirtualAlloc");

@@ -221,7 +221,7 @@ TEST(DeviceChangesTest, AnArrivingDeviceEndsTheWait) {
   changes.Await(seen, absl::Hours(1));
   windows.join();
   EXPECT_NE(changes.Count(), seen);
-  // Returns without waiting, because the change has come already.
+  // Returns without waiting, because the change has already been announced.
   changes.Await(seen, absl::Hours(1));
 }
 

@@ -1,4 +1,4 @@
-// For tests: clients on the model of named pipes.
+// Test clients of Npfs, the model of named pipes.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ inline constexpr char kTestPipe[] = R"(\\.\pipe\csi-proxy-volume-v1)";
 
 inline const std::vector<std::string> kPodSids = {"S-1-5-93-2-1", kAdministratorsSid};
 
-// The service's default: `O:SYD:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)`.
+// The default of --pipe-sddl: `O:SYD:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)`.
 inline const ObjectSecurity kOurs{.owner = kSystemSid,
                                   .has_dacl = true,
                                   .dacl = {{.rights = 0x10000000, .sid = kSystemSid},

@@ -35,8 +35,8 @@ struct Npfs::Pipe {
   std::string path;
   size_t max_instances;
   ObjectSecurity security;
-  // Clients get the first instance that listens. Flush() shares an instance, because it may be
-  // removed from the list during the flush.
+  // Clients get the first instance that listens. Flush() shares an instance, because the instance
+  // may be removed from the list during the flush.
   std::list<std::shared_ptr<Instance>> instances;
   size_t servers = 0;  // The number of servers' handles.
 };
@@ -131,7 +131,7 @@ void Npfs::CloseServer(Instance* instance) {
   flushed_.notify_all();
   instance->server_open = false;
   --instance->pipe->servers;
-  // The client can still read the rest, and its handle keeps the instance.
+  // The client can still read the unread bytes, and the client's handle keeps the instance.
   if (instance->client != nullptr) {
     instance->state = Instance::State::kClosing;
   } else {

@@ -41,8 +41,8 @@ class Npfs {
   absl::StatusOr<Client> Open(const std::string& path, const std::vector<std::string>& sids,
                               uint32_t rights = 0x80000000u | 0x40000000u);
   void Close(Client client);
-  // Returns the unread bytes. ERROR_NO_DATA if there are none, ERROR_BROKEN_PIPE if the server has
-  // closed its end, ERROR_PIPE_NOT_CONNECTED if the server has disconnected the client.
+  // Returns the unread bytes, or ERROR_NO_DATA if there are none. Fails with ERROR_BROKEN_PIPE if
+  // the server has closed its end, ERROR_PIPE_NOT_CONNECTED if it has disconnected the client.
   absl::StatusOr<std::string> Read(Client client);
 
   bool HasName(const std::string& path) const;
@@ -100,7 +100,7 @@ class Npfs::Process final : public PipeCalls {
   // Returns true if the process may give a pipe this owner: none, its user or one of its groups.
   // Other owners need a privilege.
   bool MayOwn(const std::string& owner) const;
-  // Returns false after Crash() or Close().
+  // Returns true until Crash() or Close() closes the handle `instance`.
   bool Has(void* instance) const { return handles_.contains(static_cast<Instance*>(instance)); }
 
   const std::shared_ptr<Npfs> npfs_;

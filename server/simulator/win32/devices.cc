@@ -29,7 +29,7 @@ constexpr uint32_t kStorageDeviceIdProperty = 2;
 constexpr uint32_t kPropertyStandardQuery = 0;
 constexpr ptrdiff_t kNvmeName = 68;
 
-// The opened device: a disk, or a volume and the disk below.
+// The opened device: a disk, or a volume and the disk that holds the volume.
 struct Device {
   Disk* disk;
   std::optional<VolumePlace> place;
@@ -56,8 +56,8 @@ bool IsHexadecimal(absl::string_view text) {
          text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
-// Returns page 83 as a SCSI disk does: hexadecimal text stands for binary. The port's identifier
-// comes first; it is not the disk's, and is the same for all disks.
+// Returns page 83 as a SCSI disk does. Hexadecimal text in `disk.page83` becomes binary. The port's
+// identifier comes first, and is the same for all disks.
 Bytes Page83(const Disk& disk) {
   using machine::Association;
   using machine::CodeSet;
@@ -103,8 +103,8 @@ Answer QueryProperty(const Request& request) {
   return Page83(disk);
 }
 
-// Returns the number behind a word of a location, such as 3 in `... : Adapter 3 : Port 0`; 0
-// without the word.
+// Returns the number behind a word of a location, such as 3 in `... : Adapter 3 : Port 0`. Returns
+// 0 if the word is missing.
 uint8_t NumberIn(absl::string_view location, absl::string_view word) {
   for (absl::string_view part : absl::StrSplit(location, " : ")) {
     uint32_t number = 0;
@@ -141,8 +141,8 @@ Answer UpdateDriveSize(const Request& request) {
 // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
 constexpr uint64_t kGptReadOnly = 0x1000000000000000;
 
-// Returns the GUID of a partition's type in byte order; zero for a type that the product does not
-// distinguish.
+// Returns the GUID of a partition's type, laid out as in memory, or zeros for a type that the
+// product does not distinguish.
 std::array<uint8_t, 16> GptTypeBytes(PartitionType type) {
   switch (type) {
     case PartitionType::kBasic:
@@ -238,7 +238,7 @@ Answer GetDiskAttributes(const Request& request) {
   return machine::MakeDiskAttributes({.is_offline = !disk.online, .is_read_only = disk.read_only});
 }
 
-// Sets the read-only flag. Refuses to set the offline flag, because the host uses WMI for it.
+// Sets the read-only flag. Refuses to change the offline flag, because the host does so with WMI.
 Answer SetDiskAttributes(const Request& request) {
   const auto change = machine::ParseSetDiskAttributes(request.input);
   if (!change.ok()) return Failure(request.operation, win32_error::kInvalidParameter);

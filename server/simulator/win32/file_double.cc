@@ -23,7 +23,7 @@ using machine::File;
 using machine::FileAttributes;
 
 constexpr int64_t kMaxNameLength = 255;
-// The maximum number of entries that ListNext() returns: about as many as the buffer of the real
+// The maximum number of entries that ListNext() returns, about as many as the buffer of the real
 // call holds.
 constexpr size_t kListedAtOnce = 400;
 
@@ -37,14 +37,14 @@ bool IsName(absl::string_view name) {
          });
 }
 
-// Returns true for a link or mount point: its tag has the bit of a name surrogate.
+// Returns true for a link or mount point. Their tags have the bit of a name surrogate.
 bool IsLink(const Tree::Entry& entry) {
   return entry.kind == Tree::Kind::kLink || entry.mounted.has_value();
 }
 
 bool IsReparsePoint(const Tree::Entry& entry) { return IsLink(entry) || entry.reparse_tag != 0; }
 
-// Returns the reparse tag. Junctions and mounted folders share one; their targets distinguish them
+// Returns the reparse tag or 0. Junctions and mounted folders have one tag and differ by target
 // (learn.microsoft.com/windows/win32/fileio/reparse-point-tags).
 uint32_t TagOf(const Tree::Entry& entry) {
   if (!IsLink(entry)) return entry.reparse_tag;
@@ -52,7 +52,7 @@ uint32_t TagOf(const Tree::Entry& entry) {
   return is_symlink ? machine::kReparseTagSymlink : machine::kReparseTagMountPoint;
 }
 
-// Returns the data of an entry's reparse point.
+// Fails with ERROR_NOT_A_REPARSE_POINT if the entry is not a reparse point.
 absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view operation) {
   if (entry.mounted.has_value()) return machine::MakeMountPoint(*entry.mounted);
   if (entry.reparse_tag != 0) return machine::MakeReparseHeader(entry.reparse_tag);
@@ -166,7 +166,7 @@ class FileDouble final : public File {
         });
   }
 
-  // Lists entries by name behind the last one listed, even if entries were added or removed since.
+  // Lists entries by name, from behind the last listed name, even if entries have come or gone.
   absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
     using Result = absl::StatusOr<std::vector<machine::DirectoryEntry>>;
     return OnEntry<Result>(
@@ -268,7 +268,7 @@ class FileDouble final : public File {
     return absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name);
   }
 
-  // Calls `action(state, PathEnd, operation)` with this entry; `operation()` names the call in
+  // Calls `action(state, PathEnd, operation)` with this entry. `operation()` names the call in
   // errors.
   template <typename Result, typename Operation, typename Action>
   Result OnEntry(absl::string_view method, absl::string_view resource, const Operation& operation,
@@ -354,7 +354,7 @@ class FileDouble final : public File {
   bool deleted_it_ = false;
   // The last name that ListNext() returned, by FoldName().
   std::string listed_;
-  // The path by which the file was opened. Errors and fault rules call the file by it.
+  // The path by which the file was opened. Errors and fault rules name the file by this path.
   const std::string path_;
 };
 

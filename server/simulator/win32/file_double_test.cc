@@ -15,7 +15,7 @@ constexpr char kC[] = "C:\\";
 
 class FileDoubleTest : public Win32Test {
  protected:
-  // Returns `C:\t`, for the entries that a test makes.
+  // Makes and returns `C:\t`, in which a test makes its entries.
   std::unique_ptr<File> TestDirectory() {
     OpenedFile root = os_->OpenRoot(kC);
     EXPECT_THAT(root, IsOk());
@@ -171,8 +171,8 @@ class SharingTest : public Win32Test {
 };
 
 // Tests each row of the table of
-// learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819, both
-// ways.
+// learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819, in
+// both directions.
 TEST(ConflictTest, EachOpenMustShareTheAccessOfTheOtherOpen) {
   const struct {
     uint32_t access;
@@ -195,7 +195,7 @@ TEST(ConflictTest, EachOpenMustShareTheAccessOfTheOtherOpen) {
   }
 }
 
-TEST_F(SharingTest, OpensOfOtherProcessesConflictLikeOurOwn) {
+TEST_F(SharingTest, OpensOfOtherProcessesConflictAsOurHandlesDo) {
   Other(right::kReadData, kAll);
   for (const Access access : {Access::kRead, Access::kWriteAttributes}) {
     EXPECT_THAT(OpenA(access), IsOk());
@@ -221,7 +221,7 @@ TEST_F(SharingTest, MountCallsFailIfTheDirectoryIsOpen) {
     EXPECT_THAT(os_->SetMountPoint(path, volume), FailsWithWin32(win32_error::kSharingViolation));
     EXPECT_THAT(os_->DeleteMountPoint(path), FailsWithWin32(win32_error::kSharingViolation));
   }
-  // Directories above the entry may be held open.
+  // Open directories above the entry do not conflict.
   OpenedFile parent = Open("C:\\", {"t"});
   EXPECT_THAT(os_->SetMountPoint(path, volume), IsOk());
   EXPECT_THAT(os_->DeleteMountPoint(path), IsOk());

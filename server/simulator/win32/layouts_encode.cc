@@ -49,7 +49,7 @@ void AppendStructure(uint8_t type, uint16_t handle, const Bytes& fields,
 Bytes MakeMountPoint(const Bytes& substitute, const Bytes& print) {
   Bytes data;
   AppendLittleEndian(kReparseTagMountPoint, &data);
-  // Both names end with a NUL. In a symbolic link they do not.
+  // Both names end with a NUL, unlike the names of a symbolic link.
   for (const size_t number :
        {8 + substitute.size() + 2 + print.size() + 2, size_t{0} /* Reserved */, size_t{0},
         substitute.size(), substitute.size() + 2, print.size()}) {

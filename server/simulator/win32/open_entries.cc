@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kReads = right::kReadData | right::kExecute;
 constexpr uint32_t kWrites = right::kWriteData | right::kAppendData;
-// The rights that conflict. Opens without any of them access only attributes, and block no other
-// open.
+// The rights that conflict. Opens without any of these rights access only attributes, and block no
+// other open.
 constexpr uint32_t kCounts = kReads | kWrites | right::kDelete;
 
 // Returns true if an open that shares only `share` forbids this access.

@@ -68,16 +68,16 @@ absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& 
 // for writing, because they change its reparse data, and without following it. Their pages
 // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw and
 // .../fileapi/nf-fileapi-deletevolumemountpointw) do not document the sharing mode, and ReactOS
-// implements neither function. By default nothing is shared; with `mount_calls_share`, reading and
-// writing, as in ReactOS's GetVolumeNameForVolumeMountPointW
-// (dll/win32/kernel32/client/file/mntpoint.c), but not deletion.
+// implements neither function. By default the open shares nothing. With `mount_calls_share`, the
+// open shares reading and writing, but not deletion, as ReactOS's GetVolumeNameForVolumeMountPointW
+// does (dll/win32/kernel32/client/file/mntpoint.c).
 OpenMode MountCallMode(const Behaviour& behaviour) {
   return {
       right::kSynchronize | right::kReadAttributes | right::kWriteData | right::kWriteAttributes,
       behaviour.mount_calls_share ? share::kRead | share::kWrite : 0};
 }
 
-// Returns the directory of a mount-point call, without the backslash that it must end with
+// Returns the directory of a mount-point call, without the backslash that must end the name
 // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw). No page says
 // that these calls accept `\\?\C:\a\`, so that form is refused wherever the path without `\\?\`
 // fits into 260 characters with the NUL
@@ -119,7 +119,7 @@ absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& direc
   if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   // This error also applies to a mounted folder, even an empty one
   // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw), to the root of
-  // a drive, because its letter is taken, and to a junction.
+  // a drive, because the letter is taken, and to a junction.
   if (end.at().mounted.has_value() || end.at().junction || !end.at().children.empty() ||
       end.entry == Tree::kRoot) {
     return Failure(operation, win32_error::kDirNotEmpty);
@@ -173,8 +173,8 @@ class OsDouble final : public machine::Os {
       for (const Disk* disk : VisibleDisks(state)) {
         for (const DiskPartition& partition : disk->partitions) {
           if (!partition.volume.has_value()) continue;
-          // Lists volumes that have arrived, but not if their disk is offline, as a copy of another
-          // disk is.
+          // Lists volumes that have arrived on online disks. Compares the partition, because an
+          // offline copy of a disk has the original's volume ids.
           const VolumeId& id = partition.volume->id;
           const absl::StatusOr<VolumePlace> place = FindVolume(state, id);
           if (place.ok() && place->partition == &partition) names.push_back(id.ToString());
@@ -231,7 +231,7 @@ class OsDouble final : public machine::Os {
     return gate_.Run("win32.Flush", volume, [&](NodeState& state) {
       const std::string operation = absl::StrCat("flushing ", volume);
       ABSL_ASSIGN_OR_RETURN(const VolumePlace place, FindVolumeByName(state, volume, operation));
-      // Fails if the disk cannot be written
+      // Fails if the disk is write-protected
       // (learn.microsoft.com/windows/win32/debug/system-error-codes--0-499-).
       return IsWriteProtected(place) ? Failure(operation, win32_error::kWriteProtect)
                                      : absl::OkStatus();

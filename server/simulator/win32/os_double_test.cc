@@ -13,7 +13,7 @@ namespace {
 
 class OsDoubleTest : public Win32Test {
  protected:
-  // Returns the volume that is mounted at a directory; nullopt if none is.
+  // Returns the volume that is mounted at a directory, or nullopt if the directory is no link.
   std::optional<VolumeId> MountedAt(const std::string& path) {
     const auto link = host_->filesystem().ReadLink(context_, Anywhere(path));
     EXPECT_THAT(link, IsOk());

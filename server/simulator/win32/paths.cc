@@ -66,7 +66,7 @@ absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
   std::vector<std::string> names;
   if (path.size() > length) names = absl::StrSplit(path.substr(length), '\\');
   ABSL_ASSIGN_OR_RETURN(const Resolved at, ResolveBelow(state, root, names, path));
-  // A volume that is mounted on the way is not there, or has no file system.
+  // A volume that is mounted on the path is missing, or has no file system.
   if (at.tree == nullptr && !at.dangling) {
     return Failure(operation, at.place.has_value() ? win32_error::kUnrecognizedVolume
                                                    : win32_error::kFileNotFound);

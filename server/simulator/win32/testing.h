@@ -14,7 +14,7 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Matches this error of Win32, with its status code.
+// Matches the Win32 error `code` with the status code of that error.
 MATCHER_P(FailsWithWin32, code, "") {
   const absl::Status& status = StatusOf(arg);
   *result_listener << status;
@@ -56,8 +56,8 @@ class Win32Test : public testing::Test {
     return volumes->front().ToString();
   }
 
-  // Opens each name in the directory opened before it, from a root on; only the last file stays
-  // open.
+  // Opens `root`, and then each of `names` in the directory that was opened before. Only the last
+  // file stays open.
   OpenedFile Open(const std::string& root, const std::vector<std::string>& names,
                   Access access = Access::kRead) {
     OpenedFile file = os_->OpenRoot(root);

@@ -45,7 +45,7 @@ constexpr Source kSources[] = {
     {"Win32_DependentService", DependentServices},
 };
 
-// The Status of a healthy mapping.
+// Values of the Status of a mapping.
 constexpr uint32_t kMappingOk = 0;
 constexpr uint32_t kMappingDisconnected = 2;
 
@@ -111,7 +111,7 @@ const char* StoppedService(NodeState& state, const Class& of) {
     const Service* const initiator = FindService(state, "MSiSCSI");
     return initiator == nullptr || initiator->state == ServiceState::kRunning ? nullptr : "MSiSCSI";
   }
-  // WMI starts the service of the other classes of storage on demand, unless it is disabled.
+  // WMI starts smphost, for the other classes of storage, on demand unless smphost is disabled.
   if (of.space != cim::Namespace::kStorage) return nullptr;
   const Service* const provider = FindService(state, "smphost");
   const bool is_disabled = provider != nullptr && provider->state != ServiceState::kRunning &&

@@ -35,7 +35,7 @@ absl::Status Fail(const Call& call, uint32_t code) {
                   {{"MessageID", Value::String(absl::StrFormat("HRESULT 0x%08x", code))}}));
 }
 
-// Converts the status of the node's function to the method's answer; `otherwise` is the error for a
+// Converts the status of the node's function to the method's answer. `otherwise` is the error for a
 // failure without a number.
 Outcome Answer(const Call& call, const absl::Status& status, uint32_t otherwise,
                cim::Properties out = {}) {
@@ -55,7 +55,7 @@ IscsiPortal PortalOf(const Call& call) {
   return portal;
 }
 
-// A target that the initiator knows, and its portal. FindKnownTarget() compares IQNs with case.
+// A target that the initiator knows, and its portal. The search compares IQNs case-sensitively.
 struct KnownTarget {
   IscsiPortalState* portal;
   IscsiTarget* target;
@@ -71,7 +71,7 @@ std::optional<KnownTarget> FindKnownTarget(NodeState& state, const std::string& 
   return std::nullopt;
 }
 
-// Returns the authentication that a call asks for; NONE if the call does not mention it.
+// Returns the authentication that a call requests, NONE by default, or nullopt for other text.
 std::optional<ChapMode> ModeOf(const Call& call) {
   if (!call.Has("AuthenticationType")) return ChapMode::kNone;
   const std::string type = call.Text("AuthenticationType");
@@ -120,7 +120,7 @@ Outcome ConnectTarget(const Call& call) {
               {{"CreatediSCSISession", Value::Embedded(SessionObject(call.state, target))}});
 }
 
-// Returns the path to a target with a session of this identifier, or null.
+// Returns the path to a target with the session `identifier`, or null.
 IscsiTarget* FindSession(NodeState& state, const std::string& iqn, const std::string& identifier) {
   for (IscsiTarget* const way : TargetsNamed(state, iqn)) {
     if (!way->connected) continue;
@@ -147,7 +147,7 @@ Outcome DisconnectTarget(const Call& call) {
   return Done(call.method);
 }
 
-// Has no effect: the list of a portal's targets is always current.
+// Has no effect, because the list of a portal's targets is always current.
 Outcome UpdateTarget(const Call& call) { return Done(call.method); }
 
 Outcome SetPersistent(const Call& call, bool persistent) {

@@ -18,7 +18,7 @@ constexpr char kInitiatorInstance[] = R"(ROOT\ISCSIPRT\0000_0)";
 constexpr char kAnyAddress[] = "0.0.0.0";
 
 // Calls `each(portal, target)` for the targets that the initiator knows: all targets of registered
-// portals, and those with a session, because a session outlives the registration.
+// portals, and targets with a session, because a session outlives the registration.
 template <typename Action>
 void ForEachTarget(NodeState& state, Action each) {
   for (const IscsiPortalState& portal : state.iscsi_portals) {
@@ -36,7 +36,7 @@ void ForEachSession(NodeState& state, Action each) {
   });
 }
 
-// Returns the initiator's identifier for the target's object of `kind`:
+// Returns the initiator's identifier for the target's object of `kind`, such as
 // `ffffc00000000010-4000013700000002`.
 std::string Identifier(NodeState& state, const IscsiTarget& target, uint32_t kind) {
   uint32_t number = 1;
@@ -61,7 +61,7 @@ const char* AuthenticationType(ChapMode mode) {
   return "NONE";
 }
 
-// Makes the one object of a target, even if several portals offer it.
+// Makes the one object of a target, even if several portals offer the target.
 cim::Object TargetObject(NodeState& state, const IscsiTarget& target) {
   const std::vector<IscsiTarget*> ways = TargetsNamed(state, target.iqn);
   const bool connected =

@@ -51,7 +51,7 @@ TEST_F(StorageMethodsTest, CreatePartitionRefusesInvalidArguments) {
   EXPECT_THAT(create({{"UseMaximumSize", yes},
                       {"GptType", Value::String("ebd0a0a2-b9e5-4433-87c0-68b6b72699c7")}}),
               Returns(41010));
-  // The simulation lacks these features.
+  // The simulation makes only the largest partition, and assigns no drive letter.
   EXPECT_THAT(create({{"Size", Value::Uint64(kMiB)}}), Returns(1));
   EXPECT_THAT(create({{"UseMaximumSize", yes}, {"AssignDriveLetter", yes}}), Returns(1));
   EXPECT_THAT(*All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(2))), SizeIs(1));
@@ -120,7 +120,7 @@ constexpr char kServers[] = R"(
   }
 )";
 
-// Matches WBEM_E_FAILED with an error object that names this Win32 error.
+// Matches WBEM_E_FAILED with an error object that names the Win32 error `error`.
 MATCHER_P(FailsNaming, error, "") {
   *result_listener << StatusOf(arg);
   return cim::HresultOf(StatusOf(arg)) == cim::hresult::kFailed &&
@@ -172,7 +172,7 @@ TEST_F(RemoteMethodsTest, ANewPortalNeedsADocumentedAuthenticationType) {
   EXPECT_THAT(portal("NONE"), FailsWithHresult(0xEFFF0032));
 }
 
-// A node whose target is offered by a second portal as well.
+// A node with a target that two portals offer.
 class TwoPortalsTest : public RemoteMethodsTest {
  protected:
   TwoPortalsTest() {
@@ -210,7 +210,7 @@ TEST_F(TwoPortalsTest, WithoutMpioASecondSessionAddsTheDiskAgain) {
     EXPECT_THAT(disk.GetUint32("OfflineReason"), Yields(2U));
   }
   EXPECT_EQ(again, 1);
-  // After the first session ends, the remaining one shows the disk itself, not a copy.
+  // After the first session ends, the remaining session shows the disk itself, not a copy.
   node_->core()->Change([](NodeState& state) {
     EXPECT_THAT(Disconnect(state, &state.iscsi_portals[0].targets[0]), IsOk());
   });
@@ -296,7 +296,7 @@ TEST_F(ServicesTest, ServiceMethodsReturnTheDocumentedCodes) {
   EXPECT_THAT(Service("base").GetString("State"), Yields("Running"));
 }
 
-TEST_F(ServicesTest, TheAbstractClassReturnsTheSameInstances) {
+TEST_F(ServicesTest, AnAbstractClassReturnsTheInstancesOfItsSubclass) {
   EXPECT_EQ(One(Query("CIM_BIOSElement"), kCimV2), One(Query("Win32_BIOS"), kCimV2));
 }
 

@@ -86,7 +86,7 @@ std::vector<Class> StorageClasses() {
         Instance("Offline", {ExtendedStatus()}),
         Instance("SetAttributes", {In("IsReadOnly", kBoolean), In("Signature", kUint32),
                                    In("Guid", kString), ExtendedStatus()}),
-        // The layer above the providers shows these parameters; the providers' own MOF has Sanitize
+        // The layer above the providers shows these parameters. The providers' own MOF has Sanitize
         // instead of RunAsJob.
         Instance("Clear", {In("RemoveData", kBoolean), In("RemoveOEM", kBoolean),
                            In("ZeroOutEntireDisk", kBoolean), In("RunAsJob", kBoolean),
@@ -175,7 +175,7 @@ std::vector<Class> IscsiClasses() {
   return {
       {kStorage,
        "MSFT_iSCSITargetPortal",
-       // The port is not a key: all portals at an address share a path.
+       // The port is not a key, so all portals at an address share a path.
        {Key("TargetPortalAddress"),
         {"TargetPortalPortNumber", kUint16},
         {"InitiatorInstanceName", kString},
@@ -285,7 +285,7 @@ std::vector<Class> OtherClasses() {
        {},
        {},
        "CIM_BIOSElement"},
-      // learn.microsoft.com/windows/win32/cimwin32prov/win32-service
+      // Source: learn.microsoft.com/windows/win32/cimwin32prov/win32-service.
       {kCimV2,
        "Win32_Service",
        {Key("Name"), {"DisplayName", kString}, {"StartMode", kString}, {"State", kString}},

@@ -40,12 +40,12 @@ TEST(SchemaTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(disk->FindMethod("Online")->FindIn("ExtendedStatus"), nullptr);
 }
 
-TEST(SchemaTest, TheAbstractClassNameFindsTheClass) {
+TEST(SchemaTest, TheNameOfAnAbstractClassFindsItsSubclass) {
   EXPECT_EQ(FindClass(kCimV2, "CIM_BIOSElement"), FindClass(kCimV2, "Win32_BIOS"));
   EXPECT_EQ(FindClass(kStorage, "CIM_BIOSElement"), nullptr);
 }
 
-TEST(SchemaTest, TheStaticMethodsAreThoseOfTheDocumentation) {
+TEST(SchemaTest, StaticMethodsMatchTheDocumentation) {
   std::vector<std::string> names;
   for (const Class& of : Classes()) {
     for (const Method& method : of.methods) {
@@ -59,7 +59,7 @@ TEST(SchemaTest, TheStaticMethodsAreThoseOfTheDocumentation) {
                                           "MSFT_SmbGlobalMapping.Create"));
 }
 
-TEST(SchemaTest, TheRequiredParametersAreThoseOfTheDocumentation) {
+TEST(SchemaTest, RequiredParametersMatchTheDocumentation) {
   std::vector<std::string> names;
   for (const Class& of : Classes()) {
     for (const Method& method : of.methods) {
@@ -76,7 +76,7 @@ TEST(SchemaTest, TheRequiredParametersAreThoseOfTheDocumentation) {
                                           "MSFT_SmbGlobalMapping.Remove.Force"));
 }
 
-TEST(SchemaTest, TheKeysAreThoseOfTheDocumentation) {
+TEST(SchemaTest, KeysMatchTheDocumentation) {
   const auto keys = [](const char* name, cim::Namespace space = kStorage) {
     std::vector<std::string> names;
     for (const Property& property : FindClass(space, name)->properties) {
@@ -154,8 +154,8 @@ class InstancesTest : public WmiTest {
   InstancesTest() : WmiTest(kServers) {}
 };
 
-// Instances() must return every wanted instance, and must leave out others if the class may have
-// many.
+// Instances() must return every wanted instance, and must leave out all other instances of a class
+// that may have many.
 TEST_F(InstancesTest, InstancesReturnsOnlyTheWantedObjectsOfALargeClass) {
   node_->core()->Change([](NodeState& state) {
     size_t narrowed = 0;

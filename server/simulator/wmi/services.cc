@@ -20,7 +20,7 @@ constexpr uint32_t kAlreadyRunning = 10;
 constexpr uint32_t kDependencyFailed = 13;
 constexpr uint32_t kDisabled = 14;
 
-// learn.microsoft.com/windows/win32/cimwin32prov/win32-service
+// Returns a State of Win32_Service (learn.microsoft.com/windows/win32/cimwin32prov/win32-service).
 const char* StateName(ServiceState state) {
   switch (state) {
     case ServiceState::kStopped:
@@ -65,7 +65,7 @@ cim::Object ServiceObject(const Service& service) {
                      {"State", Value::String(StateName(service.state))}});
 }
 
-// Returns a method's answer: success if `code` is 0, else a refusal with `code`.
+// Returns success if `code` is 0, else the method's refusal with `code`.
 Outcome Answer(const Call& call, uint32_t code) {
   if (code == 0) return Done(call.method);
   return Refused(call.method, code, "");

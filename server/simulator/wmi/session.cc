@@ -24,8 +24,8 @@ namespace {
 
 constexpr uint32_t kFirstHresult = 0x80000000;
 
-// Returns a fault rule's name of the instance with the properties of `value_of`; empty unless all
-// properties of the name are given.
+// Returns the name by which fault rules call the instance with the properties of `value_of`. Empty
+// unless `value_of` has all properties of the name.
 std::string ResourceOf(const Class& of,
                        const std::function<const cim::Value*(const char*)>& value_of) {
   std::vector<std::string> parts;
@@ -79,7 +79,7 @@ cim::Object Projected(cim::Object object, const Select& select) {
   return cim::Object(object.class_name(), has_keys ? object.path() : "", std::move(properties));
 }
 
-// Replaces the embedded objects of a method's answer by null or text if the scenario says so.
+// Replaces the embedded objects of a method's answer with null or text if the scenario says so.
 void CorruptOutParameters(OutParameters how, const Method& method, cim::MethodResult* answer) {
   if (how == OutParameters::kGiven) return;
   cim::Properties out = answer->out.properties();
@@ -92,8 +92,8 @@ void CorruptOutParameters(OutParameters how, const Method& method, cim::MethodRe
   answer->out = cim::Object(answer->out.class_name(), answer->out.path(), std::move(out));
 }
 
-// Converts the failure of a call that did not reach a method: keeps WMI's own errors and the error
-// of a call that has ended; makes an HRESULT of a Windows error.
+// Converts the failure of a call that did not reach a method. Keeps WMI's own errors and the error
+// of a call that has ended, and makes an HRESULT of any other error.
 absl::Status AsHresult(absl::string_view operation, const absl::Status& status) {
   if (status.ok() || cim::HresultOf(status).has_value() || absl::IsCancelled(status)) return status;
   const std::optional<uint32_t> error = Win32CodeOf(status);
@@ -189,7 +189,7 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
   const absl::Status valid = CheckArguments(*method, arguments, operation);
   if (!valid.ok()) return valid;
   bool ran = false;
-  // `run` must hold copies, because it may run after the caller has gone.
+  // `run` must hold copies, because the method may run after the caller has left.
   const auto run = [path, method, on_class, arguments](NodeState& state) -> Result {
     ABSL_ASSIGN_OR_RETURN(const cim::Object self,
                           on_class ? cim::Object() : FindInstance(state, path));

@@ -21,8 +21,8 @@ using cim::Value;
 constexpr uint32_t kAlreadyAssigned = 85;
 constexpr uint32_t kNoWorkstation = 2138;
 
-// Parses `user:password`, with `\` and `:` escaped by `\` in `user`: the classes' form of a
-// PSCredential (github.com/PowerShell/PowerShell, cimConverter.cs). Returns nullopt for other text.
+// Parses `user:password`, with `\` and `:` escaped by `\` in `user`: the form of a PSCredential
+// (github.com/PowerShell/PowerShell, cimConverter.cs). Returns nullopt for other text.
 std::optional<SmbCredentials> ParseCredential(const std::string& text) {
   SmbCredentials credentials;
   for (size_t i = 0; i < text.size(); ++i) {

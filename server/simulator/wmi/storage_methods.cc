@@ -102,8 +102,8 @@ Outcome CreatePartition(const Call& call) {
   return Refused(call.method, kObjectNotFound, "the new partition");
 }
 
-// Makes WMI notice volumes. There is no copy of the layout to refresh, and only a rescan notices
-// growth of the disk.
+// Makes WMI show new volumes of the disk. The double has no copy of the layout to refresh. Only a
+// rescan notices that a disk has grown.
 Outcome Refresh(const Call& call) {
   Disk& disk = DiskOf(call);
   const std::string operation = absl::StrCat("refreshing disk ", disk.number);
@@ -134,8 +134,8 @@ bool HasOpenFiles(NodeState& state, const Disk& disk) {
 }
 
 // Takes the disk offline. Windows documents the errors 6, 41009 and 41018
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline). The double returns 6
-// and 41009 by itself; a fault can return any.
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline). The double itself
+// returns only 6 and 41009. A fault rule can return any error.
 Outcome Offline(const Call& call) {
   Disk& disk = DiskOf(call);
   if (call.state.behaviour.open_files_keep_online && HasOpenFiles(call.state, disk)) {

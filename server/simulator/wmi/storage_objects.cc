@@ -26,7 +26,7 @@ constexpr uint16_t kMbrLinux = 0x83;
 constexpr uint16_t kMbrRecovery = 0x27;
 constexpr uint16_t kMbrLdm = 0x42;
 
-// UniqueIdFormat of MSFT_Disk.
+// Values of UniqueIdFormat of MSFT_Disk.
 constexpr uint16_t kVendorSpecific = 0;
 constexpr uint16_t kEui64 = 2;
 constexpr uint16_t kFcphName = 3;
@@ -91,7 +91,7 @@ uint16_t StyleNumber(PartitionStyle style) {
   return 0;
 }
 
-// Returns FileSystemType of MSFT_Volume. It has no value for exFAT
+// Returns FileSystemType of MSFT_Volume, or 0 for other names, also exFAT, which has no value there
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-volume).
 uint16_t FileSystemNumber(absl::string_view name) {
   if (name == "NTFS") return 14;
@@ -133,7 +133,7 @@ std::optional<VolumeId> WantedVolume(const Wanted& wanted) {
   return id.ok() ? std::optional(*id) : std::nullopt;
 }
 
-// Returns the disks that Windows sees, or only the wanted one.
+// Returns the wanted disk if Windows sees it, or all disks that Windows sees if any is wanted.
 std::vector<Disk*> DisksFor(NodeState& state, const Wanted& wanted) {
   const std::optional<uint32_t> number = WantedDisk(wanted);
   if (!number.has_value()) return VisibleDisks(state);
@@ -149,7 +149,7 @@ void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
   }
 }
 
-// Returns a partition's volume if WMI knows it now. WMI knows no volumes of a dynamic disk.
+// Returns a partition's volume if WMI shows it now. WMI shows no volumes of a dynamic disk.
 absl::StatusOr<VolumePlace> KnownVolume(NodeState& state, const DiskPartition& partition) {
   if (!partition.volume.has_value() || partition.type == PartitionType::kLdmData ||
       partition.cached_at > SteadyTime::Now()) {
@@ -194,8 +194,8 @@ cim::Object DiskObject(const Disk& disk) {
   if (!disk.online) {
     properties["OfflineReason"] = Value::Uint16(reason != 0 ? reason : kOfflineByPolicy);
   }
-  // UniqueId is the first of these that the disk has: the SCSI name, the scenario's unique id, the
-  // EUI, page 83. Otherwise it is made from the number.
+  // UniqueId is the first that the disk has of the SCSI name, the scenario's unique id, the EUI and
+  // a readable page 83. A disk without any has a UniqueId with its number.
   if (!disk.facts.scsi_name.empty()) {
     properties["UniqueId"] = Value::String(disk.facts.scsi_name);
     properties["UniqueIdFormat"] = Value::Uint16(kScsiNameString);

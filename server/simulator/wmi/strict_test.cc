@@ -143,7 +143,7 @@ TEST_F(StrictWmiTest, WithoutAutomountAVolumeAppearsOnlyWhenItsPartitionIsOnline
   EXPECT_TRUE(IsMounted(id));
   EXPECT_EQ(Shown(id), 1);
   EXPECT_THAT(Partition(1, 2).GetBoolean("IsOffline"), Yields(false));
-  // The node knows the disk from now on.
+  // The partition has been online once, so its volume now appears whenever the disk is online.
   ASSERT_THAT(Invoke(Disk(1), "Offline"), Returns(0));
   EXPECT_THAT(Invoke(Partition(1, 2), "Online"), Returns(41003));
   ASSERT_THAT(Invoke(Disk(1), "Online"), Returns(0));

@@ -24,7 +24,7 @@ MATCHER_P(FailsWithHresult, code, "") {
   *result_listener << StatusOf(arg);
   return cim::HresultOf(StatusOf(arg)) == static_cast<uint32_t>(code);
 }
-// Matches a method that ran and returned this.
+// Matches a method that ran and returned `code`.
 MATCHER_P(Returns, code, "") {
   *result_listener << StatusOf(arg);
   if (!arg.ok()) return false;

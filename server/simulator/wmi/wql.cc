@@ -46,7 +46,7 @@ class Parser {
     ABSL_ASSIGN_OR_RETURN(const Class* const of, TakeClass());
     select.of = of;
     for (const absl::string_view column : columns) {
-      // Every object has the system properties, so they need no column.
+      // Every object has the system properties, so these properties need no column.
       if (absl::StartsWith(column, "__")) continue;
       select.columns->push_back(select.of->FindProperty(column));
       if (select.columns->back() == nullptr) return InvalidQuery("no such property");

@@ -22,7 +22,7 @@ Select Selected(absl::string_view wql) {
   return select == nullptr ? Select() : *select;
 }
 
-// Returns the value that the one condition compares with.
+// Returns the value in a query's only condition.
 Value Literal(absl::string_view wql) {
   const Select select = Selected(wql);
   EXPECT_THAT(select.where, SizeIs(1)) << wql;
@@ -93,7 +93,7 @@ TEST(WqlTest, MalformedLiteralsAreRefused) {
            // Doubled quotes belong to SQL.
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'it''s')",
            R"(SELECT * FROM MSFT_Disk WHERE Path = "a""b")",
-           // The text has a backslash that escapes nothing, or one that escapes the end.
+           // The text has a backslash that escapes nothing, or a backslash that escapes the end.
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:\temp')",
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:\')",
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:)",
@@ -195,7 +195,7 @@ TEST(WqlTest, MalformedAssociatorsAreRefused) {
   ASSERT_THAT(Parse(good), IsOk());
   const std::string clauses = good.substr(good.find('}'));
   for (const std::string& wql : {
-           // Each clause must come exactly once, with nothing between them.
+           // Each clause must come exactly once, with no other words.
            "ASSOCIATORS OF {" + path + "}",
            "ASSOCIATORS OF {" + path + "} WHERE",
            "ASSOCIATORS OF {" + path + "} WHERE ResultClass = MSFT_Volume",

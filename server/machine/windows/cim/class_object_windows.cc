@@ -10,7 +10,7 @@
 namespace csi_proxy::cim {
 namespace {
 
-// Returns a text property, or "" if it is missing or null.
+// Returns a text property, or "" if it is missing, null or not text.
 std::string TextOf(IWbemClassObject* object, const wchar_t* name) {
   Variant value;
   if (FAILED(object->Get(name, 0, value.Receive(), nullptr, nullptr))) return "";
@@ -53,7 +53,7 @@ absl::Status PutProperties(const Properties& properties, absl::string_view what,
     }
     absl::StatusOr<Variant> variant = ToVariant(value, type, spawn);
     if (!variant.ok()) return Prefixed(which, variant.status());
-    // 0, because the property of an instance already has its type
+    // Passes 0 as the type, because the property of an instance already has a type
     // (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-put).
     const HRESULT result = instance->Put(wide.c_str(), 0, variant->get(), 0);
     if (FAILED(result)) return ComError(result, which);

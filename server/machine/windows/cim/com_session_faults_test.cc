@@ -1,4 +1,4 @@
-// The session with a WMI that fails, and with callers that make mistakes.
+// Tests the session with a WMI that fails, and with callers that make mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST_F(ComSessionFaultsTest, ObjectsAreFetchedInBatches) {
   for (int i = 0; i < 100; ++i) {
     reply.objects.push_back(FakeObject::New(L"Thing", L"Thing=" + std::to_wstring(i)));
   }
-  // All objects from the start; some, then the rest; exactly one batch; one object; none.
+  // The second case waits after 7 objects. The third is exactly one batch of 64.
   const struct {
     size_t objects;
     size_t first;
@@ -144,7 +144,7 @@ TEST_F(ComSessionFaultsTest, EveryProxyIsEncryptedAndImpersonates) {
   wmi_.has_proxies = true;
   ASSERT_TRUE(Query().ok());
   ASSERT_TRUE(Invoke("Plain").ok());
-  // The services, the enumerator, the call objects for the class and the method.
+  // These are the services, the enumerator, and the call objects for the class and the method.
   ASSERT_EQ(wmi_.blankets.size(), 4u);
   for (const FakeWmi::Blanket& blanket : wmi_.blankets) {
     EXPECT_EQ(blanket.authentication_level, static_cast<DWORD>(RPC_C_AUTHN_LEVEL_PKT_PRIVACY));
@@ -167,7 +167,7 @@ TEST_F(ComSessionFaultsTest, ParametersAreSentWithTheTypesOfTheSignature) {
     EXPECT_EQ(V_VT(given(L"Full")), VT_BOOL);
     EXPECT_EQ(V_BOOL(given(L"Full")), VARIANT_TRUE);
     EXPECT_EQ(V_VT(given(L"Paths")), VT_ARRAY | VT_BSTR);
-    // An argument that is left out.
+    // The caller leaves this argument out.
     EXPECT_EQ(V_VT(given(L"Password")), VT_EMPTY);
     FakeReply reply;
     reply.objects = {FakeObject::New(L"__PARAMETERS")};

@@ -1,4 +1,4 @@
-// The session against a WMI that hangs: deadlines, cancellation, and concurrent calls.
+// Tests the session against a WMI that hangs: deadlines, cancellation, and concurrent calls.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace csi_proxy::cim {
 namespace {
 
-// Longer than any of these calls should take, much shorter than WMI's own two minutes.
+// No call of these tests should take this long. WMI's own limit is two minutes.
 constexpr absl::Duration kSoon = absl::Seconds(2);
 
 FakeReply Hanging() {
@@ -23,7 +23,7 @@ FakeReply Hanging() {
 
 class ComSessionHangTest : public FakeWmiTest {
  protected:
-  // Returns how long `call` took. Expects it to fail with `code`.
+  // Expects `call` to fail with `code`. Returns the time that `call` took.
   template <typename Call>
   absl::Duration Time(absl::StatusCode code, const Call& call) {
     const absl::Time start = absl::Now();

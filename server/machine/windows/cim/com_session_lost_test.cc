@@ -1,4 +1,4 @@
-// The session against a WMI that restarts.
+// Tests the session against a WMI that restarts.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -59,7 +59,7 @@ TEST_F(ComSessionLostTest, AConnectionThatStaysLostIsUnavailable) {
   EXPECT_EQ(connections_, 2);
 }
 
-TEST_F(ComSessionLostTest, CallsWithOtherErrorsAreNotRepeated) {
+TEST_F(ComSessionLostTest, AQueryThatFailsOnAWorkingConnectionIsNotRepeated) {
   wmi_.query = [&](auto&&...) {
     ++queries_;
     FakeReply reply;

@@ -1,4 +1,4 @@
-// The session leaks no memory, and leaves no secrets in the blocks that it frees.
+// Tests that the session leaks no memory, and leaves no secrets in the blocks that it frees.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr wchar_t kSecret[] = L"hunter2hunter2hunter2";
 
-// Observes COM's allocations, which include BSTRs. A singleton that is never destroyed, because COM
-// releases a spy only when all memory it has seen is free.
+// Observes COM's allocations, which include BSTRs. The one Spy is never destroyed, because COM
+// releases a spy only after all blocks that the spy has seen are free.
 class Spy : public IMallocSpy {
  public:
   static Spy& Get() {
@@ -104,7 +104,7 @@ TEST_F(ComSessionMemoryTest, TheTestDetectsSecretsThatAreNotWiped) {
   spy_.secrets_freed = before;
 }
 
-// Repeats calls that succeed, are refused, lose the connection or reach the deadline.
+// Repeats calls that succeed, fail, are refused, lose the connection or reach the deadline.
 TEST_F(ComSessionMemoryTest, SuccessfulAndFailedCallsLeakNoMemory) {
   wmi_.query = [query = wmi_.query](const std::wstring& wql) {
     FakeReply reply = query(wql);

@@ -1,10 +1,10 @@
-// The session against the WMI of the test's machine: Wine's or Windows' own.
+// Tests the session against the WMI of the test's machine: Wine's or Windows' own.
 #include "server/machine/windows/cim/com_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <windows.h>
-// Must follow windows.h.
+// The headers below must follow windows.h.
 #include <psapi.h>
 #include <wbemidl.h>
 
@@ -83,7 +83,7 @@ TEST_F(ComSessionTest, UnknownClassesAndMethodsAreErrorsAndAQueryMayFindNoObject
   const auto none = Query(cim::Query("Win32_Service").Where("Name", Value::String("nope")));
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE(none->empty());
-  // Windows does not know the class; Wine treats it as empty.
+  // Windows reports an unknown class. Wine returns no objects instead.
   const auto nothing = Query(cim::Query("Win32_Nope"));
   EXPECT_TRUE(nothing.ok() ? nothing->empty()
                            : HresultOf(nothing.status()) == hresult::kInvalidClass);

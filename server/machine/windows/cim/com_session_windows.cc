@@ -32,7 +32,7 @@ absl::Status CheckText(absl::string_view what, absl::string_view text, int64_t l
   return absl::OkStatus();
 }
 
-// Returns the beginning of a text for an error.
+// Returns the text for an error message, cut to 300 bytes and `...` if it is longer.
 std::string Shown(absl::string_view text) {
   constexpr size_t kMost = 300;
   if (text.size() <= kMost) return std::string(text);
@@ -50,7 +50,7 @@ std::string ClassOf(absl::string_view path) {
   return std::string(path.substr(0, path.find_first_of(".=")));
 }
 
-// The most objects that one Next(), a round trip to WMI's process, returns
+// The maximum of objects that one Next(), a round trip to WMI's process, returns
 // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/fcf30bd4-7ba4-4896-bd87-0c3fdb6340a0).
 constexpr ULONG kObjectsAtOnce = 64;
 
@@ -72,8 +72,8 @@ absl::StatusOr<std::vector<Object>> RunQuery(const CallContext& context,
   const absl::Status secured = SecureProxy(found.get());
   if (!secured.ok()) return Prefixed(what, secured);
   std::vector<Object> objects;
-  // WBEM_S_FALSE marks the end and may come with the last objects; WBEM_S_TIMEDOUT may come with
-  // some (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-ienumwbemclassobject-next).
+  // WBEM_S_FALSE marks the end. Both WBEM_S_FALSE and WBEM_S_TIMEDOUT may come with objects
+  // (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-ienumwbemclassobject-next).
   while (result != WBEM_S_FALSE) {
     IWbemClassObject* given[kObjectsAtOnce] = {};
     ULONG count = 0;
@@ -164,8 +164,8 @@ class ComSession : public Session {
     for (bool again = false;; again = true) {
       const absl::Status wanted = context.Check();
       if (!wanted.ok()) return wanted;
-      // Clears the error info of an earlier call on this thread, which would be taken for this
-      // call's.
+      // Clears the error info of an earlier call on this thread, because ComError() would report
+      // that info for this call.
       SetErrorInfo(0, nullptr);
       const absl::StatusOr<std::shared_ptr<Connection>> connection =
           connections_.Get(context, space);

@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connect(Namespace space, const LineF
   if (FAILED(result)) return ComError(result, "creating a WbemLocator");
   const std::string what = absl::StrCat("connecting to WMI's ", NamespaceName(space));
   ComPtr<IWbemServices> services;
-  // The flag limits the wait to two minutes; without it there is no limit
+  // The flag limits the wait to two minutes. Without the flag, there is no limit
   // (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemlocator-connectserver).
   result =
       locator->ConnectServer(Bstr(NamespaceName(space)).get(), nullptr, nullptr, nullptr,
@@ -57,7 +57,7 @@ absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
   const HRESULT secured =
       initialize_security(nullptr, -1, nullptr, nullptr, RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
                           RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE, nullptr);
-  // RPC_E_TOO_LATE: another caller has set the process's security before.
+  // RPC_E_TOO_LATE means that the security of the process has already been set.
   if (FAILED(secured) && secured != RPC_E_TOO_LATE && warn != nullptr) {
     warn(absl::StrCat("the security that COM has by default in this process stays as it is: ",
                       ComError(secured, "CoInitializeSecurity").message()));
@@ -88,7 +88,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl:
   const absl::Status secured = SecureProxy(pending.get());
   if (!secured.ok()) return Prefixed(what, secured);
   while (true) {
-    // GetCallStatus() is not used, because it must not be called for GetObject() and ExecMethod()
+    // Does not use GetCallStatus(), which clients must not call for GetObject() and ExecMethod()
     // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/2ca72c4d-2cae-44ae-9bb4-d199656d94d3).
     const HRESULT result = pending->GetResultObject(WaitSlice(context), done.Receive());
     if (FAILED(result)) return ComError(result, what);

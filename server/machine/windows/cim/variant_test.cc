@@ -46,7 +46,7 @@ Variant I2(SHORT value) {
   return variant;
 }
 
-// Returns the value that a property of the type reads from a VARIANT.
+// Returns the value that ToValue() reads from `variant` for a property of `type`.
 Value Read(const Variant& variant, CIMTYPE type) {
   const absl::StatusOr<Value> value = ToValue(*variant, type);
   EXPECT_TRUE(value.ok()) << value.status();
@@ -150,7 +150,7 @@ TEST(VariantTest, NullsKeepTheirType) {
   }
 }
 
-// Automation carries unsigned integers in signed types, so large ones are negative there.
+// Automation carries unsigned integers in signed types, where large values are negative.
 TEST(VariantTest, IntegersAreReadByTheirCimTypeAndNotByTheVariantsSign) {
   EXPECT_EQ(Read(I4(-1), CIM_UINT32), Value::Uint32(0xFFFFFFFF));
   EXPECT_EQ(Read(I4(std::numeric_limits<LONG>::min()), CIM_UINT32), Value::Uint32(0x80000000));
@@ -240,7 +240,7 @@ struct Refusal {
   CIMTYPE type;
 };
 
-TEST(VariantTest, ErrorsForAParameterThatDoesNotFitHideItsValue) {
+TEST(VariantTest, ErrorsHideTheValueOfAParameterThatDoesNotFit) {
   const Refusal refusals[] = {
       {Value::String("hunter2"), CIM_UINT32},
       {Value::String("hunter2"), CIM_BOOLEAN},

@@ -117,7 +117,7 @@ std::optional<Number> NumberOf(const VARIANT& variant) {
   }
 }
 
-// Returns the integer with the carrier's bits; the CIM type, not the carrier, decides its sign.
+// Returns the integer with the carrier's bits. The CIM type, not the carrier, decides the sign.
 absl::StatusOr<Value> ToInteger(const VARIANT& variant, Type type) {
   const std::optional<Number> number = NumberOf(variant);
   if (!number.has_value()) return Unexpected(variant, type);
@@ -129,7 +129,7 @@ absl::StatusOr<Value> ToInteger(const VARIANT& variant, Type type) {
   }
   const uint64_t value = (number->negative ? 0 - number->magnitude : number->magnitude) & mask;
   if (IsUnsigned(type)) return Value::Unsigned(type, value);
-  // Sign extension.
+  // Extends the sign to 64 bits.
   return Value::Signed(type, static_cast<int64_t>((value ^ sign) - sign));
 }
 
@@ -174,7 +174,7 @@ absl::StatusOr<Value> ToArray(const VARIANT& variant, Type type) {
   absl::Status status;
   for (ULONG i = 0; i < array->rgsabound[0].cElements && status.ok(); ++i) {
     const char* const source = static_cast<const char*>(data) + i * size;
-    // A view of the element; the array still owns it.
+    // A view of the element, which the array still owns.
     if (carrier == VT_VARIANT) {
       std::memcpy(&element, source, size);
     } else {
@@ -197,7 +197,7 @@ absl::Status Mismatch(const Value& value, Type type, bool is_array = false) {
                    TypeName(type), is_array ? "[]" : "", " is asked for"));
 }
 
-// Returns the bits of an integer, or nullopt if the type cannot hold it.
+// Returns the bits of an integer, or nullopt if `type` cannot hold the value.
 std::optional<uint64_t> BitsFor(const Value& value, Type type) {
   const int bits = BitsOf(type);
   if (IsUnsigned(type)) {

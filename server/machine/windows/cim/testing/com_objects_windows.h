@@ -1,5 +1,5 @@
 // Base classes of the fake WMI in this folder and of the double under Wine. Their objects belong to
-// no apartment: any thread may call them.
+// no apartment, so any thread may call the objects.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ Class* HandOut(const ComPtr<Class>& object) {
 #define NOT_IMPLEMENTED(name, ...) \
   HRESULT STDMETHODCALLTYPE name(__VA_ARGS__) override { return E_NOTIMPL; }
 
-// WMI's interfaces, without the methods that our clients do not call.
+// WMI's interfaces. Methods that our clients do not call return E_NOTIMPL.
 
 class ServicesBase : public Unknown<IWbemServices> {
  public:
@@ -116,7 +116,7 @@ class CallResultBase : public Unknown<IWbemCallResult> {
   NOT_IMPLEMENTED(GetResultServices, LONG, IWbemServices**)
 };
 
-// The object of GetErrorInfo(): Automation's description, and WMI's own error object.
+// The object that GetErrorInfo() returns, with Automation's description and WMI's error object.
 class ErrorInfo : public Unknown<IErrorInfo> {
  public:
   ErrorInfo(ComPtr<IWbemClassObject> object, std::string description)

@@ -59,7 +59,7 @@ class FakeCallResult : public FakeUnknown<CallResultBase> {
  public:
   explicit FakeCallResult(FakeReply reply) : reply_(std::move(reply)) {}
 
-  // Returns the result at the second call, so that every client must wait once.
+  // Returns the result at the second call, so that every client must wait, or never if it hangs.
   HRESULT STDMETHODCALLTYPE GetResultObject(LONG timeout, IWbemClassObject** object) override {
     if (reply_.hangs) Sleep(static_cast<DWORD>(timeout));
     if (reply_.hangs || !std::exchange(asked_, true)) return WBEM_S_TIMEDOUT;
@@ -76,7 +76,7 @@ class FakeCallResult : public FakeUnknown<CallResultBase> {
 };
 
 // Begins a call that returns an object or an IWbemCallResult. Returns WBEM_E_INVALID_PARAMETER for
-// other flags than the product uses, or unless `pending` refers to a null.
+// flags that the product does not use, and unless `pending` points to null.
 HRESULT Begin(FakeReply reply, LONG flags, IWbemClassObject** object, IWbemCallResult** pending) {
   if (flags != WBEM_FLAG_RETURN_IMMEDIATELY || pending == nullptr || *pending != nullptr) {
     return WBEM_E_INVALID_PARAMETER;

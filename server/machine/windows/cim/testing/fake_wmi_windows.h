@@ -1,5 +1,5 @@
-// A fake WMI in the test's process: fails at any step, hangs, restarts, and counts calls and
-// references.
+// A fake WMI in the test's process. A test can make it fail at any step, hang or restart. Counts
+// its living objects and the calls of Next().
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
   }
 
   std::map<std::wstring, Property> properties;
-  // The parameters of each method of a class, or null.
+  // The in-parameters of each method of a class. Null if the method has none.
   std::map<std::wstring, ComPtr<FakeObject>> methods;
   // The result of Put().
   HRESULT put = WBEM_S_NO_ERROR;
@@ -73,13 +73,13 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
 
 // The course of a call in the fake.
 struct FakeReply {
-  // The call's own result.
+  // The result of the call that begins the operation.
   HRESULT begin = WBEM_S_NO_ERROR;
   // True if the call itself returns the first object.
   bool at_once = false;
   // True if the operation never ends.
   bool hangs = false;
-  // The operation's result; a query's comes after its objects.
+  // The operation's result. A query returns its result after its objects.
   HRESULT end = WBEM_S_NO_ERROR;
   std::vector<ComPtr<FakeObject>> objects;
   // The number of a query's objects that come before the first wait; 0 for all.
@@ -99,7 +99,7 @@ struct FakeWmi {
   // The number of calls of Next() for all queries.
   std::atomic<int> nexts = 0;
 
-  // True if the interfaces pass for proxies; then `blankets` records each SetBlanket().
+  // If true, the interfaces pass for proxies, and `blankets` records each SetBlanket().
   bool has_proxies = false;
   struct Blanket {
     DWORD authentication_level;
@@ -109,8 +109,8 @@ struct FakeWmi {
   std::vector<Blanket> blankets;
 };
 
-// While an object exists, a new WbemLocator is the fake's. Only one FakeWmiServer may exist at a
-// time.
+// While a FakeWmiServer exists, COM creates the fake's WbemLocator. Only one FakeWmiServer may
+// exist at a time.
 class FakeWmiServer {
  public:
   explicit FakeWmiServer(FakeWmi* wmi);
