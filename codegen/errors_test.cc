@@ -67,7 +67,7 @@ absl::Status Build(const std::string& hub, const std::string& version, const std
       .status();
 }
 
-// Replacements in the good hub or version.
+// Replacements in the text of the valid hub or version.
 using Edits = std::vector<std::pair<const char*, const char*>>;
 
 struct Bad {

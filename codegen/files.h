@@ -1,5 +1,5 @@
 // The API as data: all .proto files below api/, parsed with their comments. The lock is made from
-// it. Finds the versions in the folders, so no list of versions exists.
+// this data. The folders define the versions, so no list of versions exists.
 #pragma once
 
 #include <google/protobuf/compiler/importer.h>

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rights of winnt.h and what they allow on a folder, where for example the right to write a file's
-// data is the right to add a file.
+// Rights of winnt.h, and what they allow on a folder. For example, the right to write a file's data
+// is, on a folder, the right to add a file.
 struct Right {
   uint32_t bits;
   const char* allows;

@@ -48,7 +48,7 @@ struct Change {
 // Administrators, TrustedInstaller and the SIDs in `trusted`. Ignores entries that deny.
 std::vector<Change> ChangesOf(const ObjectAccess& access, const std::set<std::string>& trusted);
 
-// Returns the accounts that can replace this folder, or one below it, by another.
+// Returns the accounts that can replace this folder, or a folder in it, with another.
 std::vector<Change> ReplacementsOf(const ObjectAccess& access,
                                    const std::set<std::string>& trusted);
 
@@ -98,7 +98,7 @@ absl::Status CheckFile(Folders& folders, const std::filesystem::path& file,
 // Returns FAILED_PRECONDITION if SYSTEM would write to an object that another account has put into
 // the log's folder: a link, a file with a second hard link, or a file that another account can
 // change. Protecting the folder later does not take such a file from its owner. Checks `log` and
-// the files to which it is rotated.
+// the files to which it is rotated. NOT_FOUND if the folder is missing.
 absl::Status CheckLogs(Folders& folders, const std::filesystem::path& log);
 
 std::unique_ptr<Folders> ThisMachinesFolders();

@@ -138,7 +138,7 @@ class WindowsFolders final : public Folders {
     }
     if (error != ERROR_ALREADY_EXISTS) return win32::ToStatus(error, path.string());
 
-    // Needed if the present access list excludes administrators.
+    // These privileges are needed if the present access list excludes administrators.
     win32::EnablePrivilege(SE_TAKE_OWNERSHIP_NAME);
     win32::EnablePrivilege(SE_RESTORE_NAME);
     PSID owner = nullptr;

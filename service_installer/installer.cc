@@ -117,7 +117,7 @@ absl::Status Installer::Install(const InstallRequest& given) {
   }
   const bool is_upgrade = request.source.has_value() && is_ours &&
                           fs::equivalent(Utf8Path(present->command[0]), request.program, error);
-  // An upgrade first starts the new program with the present flags, so these must be valid.
+  // An upgrade first starts the new program with the present flags, so they must be valid.
   if (is_upgrade) {
     ABSL_RETURN_IF_ERROR(ReadFlags(*present).status());
   }

@@ -31,14 +31,14 @@ inline constexpr char kEventSource[] = "csi-proxy";
 struct InstallRequest {
   // The wanted settings, except `config.command`.
   ServiceConfig config;
-  // If empty, the program of the present service, if that is csi-proxy, otherwise csi-proxy.exe
-  // below `program_files`; and `source` is the installer's own folder, unless the program is in
-  // that folder.
+  // If empty, the program is that of the present service if it is csi-proxy, otherwise
+  // csi-proxy.exe below `program_files`. Then `source` is the installer's own folder, unless the
+  // program is there.
   std::filesystem::path program;
   // A folder with the programs, which are copied beside `program` once its folder is safe.
   std::optional<std::filesystem::path> source = {};
-  // The flags of the service. nullopt: unchanged; those of a new service without `program` name a
-  // log file below `program_data`.
+  // The flags of the service. nullopt keeps the flags of an existing service. A new service without
+  // `program` and flags logs to a file below `program_data`.
   std::optional<std::vector<std::string>> flags;
   // If true, a service that runs another program, for example nssm, is changed to run csi-proxy.
   bool replace_wrapper = false;
@@ -64,28 +64,28 @@ class Installer {
     std::filesystem::path own_folder, program_files, program_data;
   };
 
-  // Creates the installer for the service `name`. Empty: the one of kServiceNames that exists,
-  // otherwise the first. REQUIRES: the objects in `environment` outlive the installer.
+  // Creates the installer for `name`; if empty, for the one of kServiceNames that exists, otherwise
+  // for the first. REQUIRES: the objects in `environment` outlive the installer.
   static absl::StatusOr<Installer> Create(Environment environment, std::string name);
 
   const std::string& name() const { return name_; }
 
-  // Creates the service or changes the existing one. A running service gets the new settings at its
-  // next start; a message says so. Puts the folder of the programs on the machine's PATH if it is
-  // csi-proxy below `program_files`. INVALID_ARGUMENT, before any change, if the service would not
-  // start with its flags, or a path or flag contains a variable. FAILED_PRECONDITION if the service
-  // runs another program, unless `replace_wrapper` is true; or if accounts other than
-  // administrators may change the program or the log, unless `repair_folders` is true.
+  // Copies the programs of `source`, and creates the service or changes the existing one. A running
+  // service gets new settings at its next start. Puts the programs' folder on the machine's PATH if
+  // it is csi-proxy below `program_files`. INVALID_ARGUMENT, before any change, if the service
+  // would not start with its flags, or a path or flag contains a variable. FAILED_PRECONDITION if
+  // the service runs another program, unless `replace_wrapper` is true; or if accounts other than
+  // administrators may change the program or the log, unless `repair_folders` can protect them.
   absl::Status Install(const InstallRequest& request);
 
   // Replaces the program of the service: stops it, swaps the files, starts it, and waits until all
-  // pipes that answered before (at least one) answer again. If that fails, restores and starts the
-  // old program, and returns the reason. INVALID_ARGUMENT, before any change, if the new program
-  // would not start with the service's flags. FAILED_PRECONDITION if accounts other than
-  // administrators may change the program's folder, unless `repair_folders` is true.
+  // pipes that answered before (at least one) answer. Stops it again if it was stopped. On failure
+  // restores the old program, starts it if it ran, and returns the reason. INVALID_ARGUMENT, before
+  // any change, if the service would not start with its flags. FAILED_PRECONDITION if other
+  // accounts than administrators may change the program's folder, unless `repair_folders`.
   absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
-  // Stops and removes the service, and takes off the PATH what Install() has put there. Keeps its
+  // Stops and removes the service, its event source, and Install()'s folder on the PATH. Keeps the
   // program and files. OK if there is no service.
   absl::Status Uninstall();
 

@@ -25,7 +25,7 @@ absl::Status WithAdvice(const absl::Status& unsafe) {
       "change it"));
 }
 
-// Returns a folder of a PATH without quotation marks and a separator at its end.
+// Returns a folder of a PATH without quotation marks and without separators at its end.
 absl::string_view Bare(absl::string_view folder) {
   folder = absl::StripAsciiWhitespace(folder);
   if (absl::ConsumePrefix(&folder, "\"")) absl::ConsumeSuffix(&folder, "\"");

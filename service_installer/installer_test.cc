@@ -81,7 +81,7 @@ TEST_F(InstallerTest, InvalidServiceFlagsAreRefusedBeforeAnyChange) {
   EXPECT_TRUE(New().Upgrade(fresh).ok());
 }
 
-TEST_F(InstallerTest, InstallDoesNotReplaceAWrapperWithoutRequest) {
+TEST_F(InstallerTest, InstallReplacesAWrapperOnlyOnRequest) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csi-proxy", R"(C:\k\nssm.exe)", {});
   const absl::Status refused = New().Install({.config = {}, .program = program, .flags = {}});
@@ -183,8 +183,8 @@ TEST_F(InstallerTest, UpgradeSucceedsIfAnOldProgramCannotBeRemoved) {
   EXPECT_EQ(Content(program), "serves new");
 }
 
-// The old program serves again, however the new one fails. A Go release does not answer the check
-// of the pipes.
+// The old program serves again, whichever way the new program fails. A Go release does not answer
+// the check of the pipes.
 TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
   for (const std::string old : {"serves old", "mute"}) {
     for (const char* broken : {"fails", "hangs", "mute"}) {
@@ -259,7 +259,7 @@ TEST_F(InstallerTest, TheOutputWarnsIfTheRestartCannotBeSuspended) {
   EXPECT_THAT(services_.calls, Not(testing::Contains("resume csi-proxy")));
 }
 
-TEST_F(InstallerTest, UpgradeOfAStoppedServiceTestsTheProgramAndStopsIt) {
+TEST_F(InstallerTest, UpgradeLeavesAStoppedServiceStopped) {
   const fs::path program = Program("csi-proxy.exe", "serves old");
   OldService("csi-proxy", program, {"-windows-service"});
   services_.services.at("csi-proxy").status = {};
@@ -323,7 +323,7 @@ TEST_F(InstallerTest, InstallIsRefusedIfARepairCannotMakeTheFolderSafe) {
   EXPECT_THAT(services_.calls, IsEmpty());
 }
 
-TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedOrMade) {
+TEST_F(InstallerTest, TheLogFolderIsCheckedRepairedOrCreated) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   const fs::path logs = directory_ / "logs";
   InstallRequest request{
@@ -615,7 +615,7 @@ TEST_F(InstallerTest, AVariableThatTheShellHasNotExpandedIsRefused) {
   }
 }
 
-TEST_F(PutProgramsTest, AMissingFolderIsMadeWritableForAdministratorsOnly) {
+TEST_F(PutProgramsTest, AMissingFolderIsCreatedAndOnlyAdministratorsMayChangeIt) {
   folders_.missing = {request_.program.parent_path()};
   ASSERT_TRUE(New().Install(request_).ok());
   EXPECT_THAT(folders_.protected_folders,

@@ -33,7 +33,7 @@ class ServiceManager {
   virtual ~ServiceManager() = default;
 
   virtual absl::StatusOr<ServiceStatus> Status(const std::string& name) = 0;
-  // Returns the service's settings. Those that this Windows cannot report come from `otherwise`.
+  // Returns the service's settings. Settings that this Windows cannot report come from `otherwise`.
   virtual absl::StatusOr<ServiceConfig> Config(const std::string& name,
                                                const ServiceConfig& otherwise) = 0;
 
@@ -69,7 +69,7 @@ class ServiceManager {
   virtual absl::Status SetMachinePath(const std::string& path) = 0;
 };
 
-// The settings that the system refused when a service was created or changed, several under Wine.
+// The settings that the system refused when a service was created or changed. Wine refuses several.
 using Refused = std::vector<std::string>;
 
 // Opens this machine's service manager. FAILED_PRECONDITION if the caller is not an administrator.

@@ -101,7 +101,7 @@ TEST(HostileCallsTest, ACallEndsAtItsTimeout) {
   }
 }
 
-// A log with a callback that calls the node that writes the log.
+// A log callback that calls the node that writes the log.
 struct Reentrant {
   csi_proxy_node node = 0;
   bool inside = false;
@@ -236,7 +236,7 @@ TEST(HostileOpenTest, ErrorsNameTheMalformedOption) {
   }
 }
 
-// The error of a library names its options. It has no flags.
+// A library has options and no flags, so the error names the option.
 TEST(HostileOpenTest, OnAMachineWithoutWindowsTheErrorNamesTheOption) {
 #ifdef _WIN32
   GTEST_SKIP() << "This machine runs Windows.";
@@ -392,7 +392,7 @@ TEST(HostileThreadsTest, CloseEndsTheCallsOfManyThreads) {
   for (int round = 0; round < rounds; ++round) {
     ClosingLog log;
     const csi_proxy_node node = Open(kSimulated, &ClosingLog::Add, &log).node;
-    // Slow, so that some calls are waiting when the node is closed.
+    // Delays disk calls, so that some calls are waiting when the node is closed.
     ASSERT_EQ(Invoke(node, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, 60'000))).code, kOk);
     std::atomic<int> made = 0;
     std::atomic<bool> stop = false;

@@ -20,8 +20,8 @@ long ResidentMemory() {
 
 void Ignore(void*, int32_t, const char*, size_t) {}
 
-// Makes calls with answers, errors and log lines. Announces two of each five calls, and cancels
-// one.
+// Makes calls with answers, errors and log lines. Announces two of every five calls, and cancels
+// one of the two.
 void MakeCalls(const Node& node, int count) {
   const std::string path = Text(1, Directory("x"));
   for (int i = 0; i < count; i += 5) {

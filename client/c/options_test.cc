@@ -32,7 +32,7 @@ TEST(OptionsTest, AllowedServicesLimitsWhichServicesMayBeStarted) {
   EXPECT_EQ(node.Call(kStart, Text(1, "MSiSCSI")).code, kPermissionDenied);
 }
 
-// The share's appliance cannot encrypt.
+// The file server of this share cannot encrypt.
 TEST(OptionsTest, AllowPlainSmbPermitsSharesWithoutEncryption) {
   const std::string request =
       Text(1, R"(\\oldnas.example\public)") + Text(3, "guest") + Text(4, "guest-password");

@@ -59,7 +59,7 @@ inline std::string Take(csi_proxy_bytes* bytes) {
   return taken;
 }
 
-// Returns the value of outputs before a call. The call must overwrite it, and not read or free it.
+// Returns the value of outputs before a call, which must overwrite it and not read or free it.
 inline csi_proxy_bytes Unowned() {
   static uint8_t byte = 1;
   return {&byte, 1};

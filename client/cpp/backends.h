@@ -22,8 +22,8 @@ class Channel {
   virtual ~Channel() = default;
 
   // Calls `method`, for example `/v1.Volume/MountVolume`, and waits for the answer. Sends a request
-  // at most once. Returns the status of the other side, or that of CallContext::Check() if the
-  // deadline passes or the caller cancels. Writes `response` only if it returns OK.
+  // at most once. Returns the status of the call, of CallContext::Check() if the deadline passes or
+  // the caller cancels, or of the connection. Writes `response` only if it returns OK.
   virtual absl::Status Call(const char* method, const CallContext& context,
                             const google::protobuf::Message& request,
                             google::protobuf::Message* response) = 0;
@@ -55,7 +55,7 @@ struct RemoteBackend {
 struct EmbeddedBackend {
   absl::StatusOr<std::shared_ptr<Connection>> (*connect)(const ClientOptions& options);
   // Returns OK if kAuto may choose embedded mode. Otherwise returns the reason against it:
-  // FAILED_PRECONDITION if this process would manage a container's storage instead of the node's.
+  // FAILED_PRECONDITION in an ordinary container, PERMISSION_DENIED without administrator rights.
   absl::Status (*may_be_chosen)();
 };
 

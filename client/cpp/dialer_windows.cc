@@ -15,12 +15,12 @@
 namespace csi_proxy::client {
 namespace {
 
-// How long a server may take to answer on a new connection before another one is opened:
-// kFirstPatience, doubled each time up to kMostPatience. An instance may lack a server, because
-// go-winio's listener never serves its first instance.
+// How long a server may take to answer on a new connection before another connection is opened. The
+// time is first kFirstPatience, and doubles up to kMostPatience. An instance may lack a server,
+// because go-winio's listener never serves its first instance.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
-// The pause of all callers after a failed attempt: kFirstPause, doubled up to kLongestPause.
+// After a failed attempt all callers pause, first for kFirstPause, finally for kLongestPause.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
@@ -69,7 +69,7 @@ struct Attempt {
 };
 
 // Returns the owner of the pipe of `handle`. REQUIRES: `handle` was opened with READ_CONTROL;
-// generic read access includes it.
+// generic read access includes READ_CONTROL.
 absl::StatusOr<PipeOwner> OwnerOf(HANDLE handle) {
   ABSL_ASSIGN_OR_RETURN(const pipe::ObjectSecurity security, pipe::SecurityOf(handle));
   ABSL_ASSIGN_OR_RETURN(std::string self, win32::UserOfThisProcess());

@@ -44,7 +44,7 @@ class PendingCall {
   // Returns the status of the call. REQUIRES: Wait() has returned true.
   const grpc::Status& status() const { return status_; }
   // Returns true if the service sent the status, false if gRPC made it for a lost connection. gRPC
-  // distinguishes the two only by this text. REQUIRES: Wait() has returned true.
+  // distinguishes the two only in its debug text. REQUIRES: Wait() has returned true.
   bool IsAnswer() const {
     return absl::StrContains(context_.debug_error_string(), "received from peer");
   }
@@ -90,10 +90,10 @@ class RemoteChannel::Dialer {
   explicit Dialer(std::string path);
   ~Dialer();
 
-  // Returns a connection on which the running service has answered. Makes a new one if the service
-  // has restarted or does not read. UNAVAILABLE with the reason if there is no connection by
-  // `deadline`, or immediately if none can be made. PERMISSION_DENIED, without sending any bytes,
-  // if the pipe does not belong to the service.
+  // Returns a connection on which the running service has answered. Makes a new connection if the
+  // service has restarted or does not read. UNAVAILABLE with the reason if there is no connection
+  // by `deadline`, or immediately if none can be made. PERMISSION_DENIED, without sending any
+  // bytes, if the pipe does not belong to the service.
   absl::StatusOr<std::shared_ptr<Link>> Get(SteadyTime deadline);
 
  private:

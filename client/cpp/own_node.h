@@ -16,7 +16,7 @@ namespace csi_proxy::client {
 class OwnNode final : public Node {
  public:
   // Makes a node. `open(warn)` opens the machine; its warnings go to the log of `options`.
-  // INVALID_ARGUMENT naming the option; otherwise the error of `open`.
+  // INVALID_ARGUMENT naming the option; otherwise the error of the metrics address or of `open`.
   using OpenFunction = std::function<absl::StatusOr<OpenedMachine>(LineFunction warn)>;
   static absl::StatusOr<std::shared_ptr<Node>> Create(NodeOptions options,
                                                       const OpenFunction& open);

@@ -20,8 +20,8 @@ struct PipeOwner {
 
 // Returns OK if the pipe belongs to the system or to the user of this process, because this process
 // cannot hide secrets from that user. Otherwise, also if the owner is unknown, PERMISSION_DENIED
-// naming the pipe and the owner. The Administrators group is not enough, because pipes that a
-// container's administrator makes belong to it.
+// naming the pipe and the owner. The Administrators group is not enough, because the pipes of a
+// container's administrator belong to that group.
 inline absl::Status CheckPipeOwner(absl::string_view path, const PipeOwner& who) {
   if (who.owner_is_system || (!who.owner.empty() && who.owner == who.self)) {
     return absl::OkStatus();

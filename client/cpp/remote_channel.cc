@@ -21,8 +21,8 @@
 namespace csi_proxy::client {
 namespace {
 
-// The pause before the next attempt to connect to a missing pipe or one without a server:
-// kFirstPause, doubled up to kLongestPause. In between, the call checks for a cancellation.
+// The pause between attempts to connect to a pipe that is missing or has no server doubles from
+// kFirstPause to kLongestPause. Between attempts, the call checks for a cancellation.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
@@ -37,7 +37,7 @@ constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 constexpr absl::Duration kGrace = absl::Milliseconds(200);
 
 // Waits for the end of a call, and cancels the call when its caller does. Returns false if gRPC has
-// not ended it kGrace after its deadline or its cancellation.
+// not ended the call within kGrace of its deadline or cancellation.
 bool WaitForEnd(PendingCall& call, const CallContext& context) {
   SteadyTime give_up = context.deadline() + kGrace;
   bool cancelled = false;

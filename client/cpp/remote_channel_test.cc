@@ -196,7 +196,7 @@ TEST(RemoteChannelTest, ThreadsCanShareAChannelWhileTheServiceRestarts) {
 
 constexpr char kGetService[] = "/v1alpha1.System/GetService";
 
-// Runs each test with a caller that can cancel and with one that cannot.
+// Runs each test with a caller that can cancel and with a caller that cannot.
 class RemoteCallTest : public testing::TestWithParam<bool> {
  protected:
   RemoteCallTest()

@@ -34,7 +34,7 @@ Outcome CallPipeOf(const char* owner) {
   auto security = pipe::Security::Parse(absl::StrCat("O:", owner, "D:P(A;;GA;;;WD)"));
   EXPECT_TRUE(security.ok()) << security.status();
   const auto calls = *pipe::NewPipeCalls(*std::move(security));
-  // Two instances, because checking that the pipe exists uses one.
+  // Makes two instances, because the check that the pipe exists uses one instance.
   const win32::UniqueHandle first(*calls->Create(path, pipe::Creation::kFirst));
   const win32::UniqueHandle second(*calls->Create(path, pipe::Creation::kFurther));
   const auto channel = RemoteChannel::OpenPath({}, path);

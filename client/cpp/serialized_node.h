@@ -1,5 +1,5 @@
-// Opens the versions of a node in this process, and calls their rpcs with serialized messages. For
-// embedded mode and the C interface.
+// Opens the versions of a node in this process, and calls their rpcs with serialized messages.
+// Embedded mode and the C interface use them.
 #pragma once
 
 #include <memory>
@@ -32,8 +32,8 @@ class SerializedNode {
   explicit SerializedNode(std::shared_ptr<Node> node);
 
   // Calls `path`, e.g. `/v1.Volume/MountVolume`. UNIMPLEMENTED if the rpc does not exist;
-  // INVALID_ARGUMENT if `request` is not a message of its type. Writes `response` only if it
-  // returns OK.
+  // INVALID_ARGUMENT if `request` is not a message of its type; otherwise the rpc's status. Writes
+  // `response` only if it returns OK.
   absl::Status Call(absl::string_view path, const CallContext& context, absl::string_view request,
                     std::string* response) const;
 

@@ -34,7 +34,7 @@ inline void LeaveSocket(const std::string& path) {
   ASSERT_TRUE(rpc::UnixSocket(path, bind).valid());
 }
 
-// Sets an environment variable and restores the old value at the end. Not for tests with threads.
+// Sets an environment variable and restores the old value at the end. Not thread-safe.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {

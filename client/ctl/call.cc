@@ -31,7 +31,7 @@ absl::Status CheckFlags(const Catalog& catalog, const Method& method, const Comm
 }
 
 // Checks the flags, and makes the request from --json and the fields' flags. Returns
-// INVALID_ARGUMENT if one of them is wrong.
+// INVALID_ARGUMENT if a flag or the JSON is wrong.
 absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
                                                          const Method& method,
                                                          const CommandLine& line, Input& in) {

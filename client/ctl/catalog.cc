@@ -172,7 +172,7 @@ Catalog::Catalog() {
             {is_version ? path[0] : kSimulatedGroup, is_version ? path[1] : "", service.method(i)});
       }
     }
-    // Read from `proto`, because `pool_` does not know the extension that marks secrets.
+    // Reads `proto`, because `pool_` does not know the extension that marks secrets.
     for (const pb::DescriptorProto& message : proto.message_type()) {
       for (const pb::FieldDescriptorProto& field : message.field()) {
         if (is_hub && field.options().GetExtension(api::secret)) {

@@ -49,18 +49,18 @@ class Catalog {
   // Returns the methods of all groups and versions, with those of kSimulatedGroup.
   const std::vector<Method>& AllMethods() const { return methods_; }
 
-  // Returns the version to call instead of this one. Empty if this one is preferred, of a later
-  // generation, or not a version.
+  // Returns the preferred version, to call instead of `version`. Empty if `version` is the
+  // preferred version, is of a later generation, or does not exist.
   std::string Successor(absl::string_view group, absl::string_view version) const;
 
-  // Returns `version` if it exists; all versions, preferred first, if it is empty. INVALID_ARGUMENT
-  // lists the names that exist and the nearest one.
+  // Returns `version` if it exists, or all versions, preferred first, if `version` is empty. The
+  // text of INVALID_ARGUMENT lists the existing names and suggests a similar name.
   absl::StatusOr<std::vector<std::string>> VersionsFor(absl::string_view group,
                                                        absl::string_view version) const;
 
-  // Finds a method by name, in any case and with or without dashes. An empty version stands for the
-  // most preferred version that has the method. INVALID_ARGUMENT lists the names that exist and the
-  // nearest one.
+  // Finds a method by name, ignoring case, dashes and underscores. An empty version stands for the
+  // most preferred version that has the method. The text of INVALID_ARGUMENT lists the existing
+  // names and suggests a similar name.
   absl::StatusOr<Method> Find(absl::string_view group, absl::string_view method,
                               absl::string_view version) const;
 
@@ -72,7 +72,7 @@ class Catalog {
   // Makes an empty message.
   std::unique_ptr<pb::Message> New(const pb::Descriptor* type) const;
 
-  // Returns true if the hub marks the field of that name as a secret.
+  // Returns true if the hub, or this catalog for `sim` and `selftest`, marks the name as a secret.
   bool IsSecret(absl::string_view group, const pb::FieldDescriptor& field) const;
   // Returns true if a message, or one nested in it, has a secret field.
   bool HoldsSecret(absl::string_view group, const pb::Descriptor& type) const;

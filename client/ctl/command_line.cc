@@ -196,7 +196,7 @@ void Sort(const std::vector<std::string>& arguments, const po::options_descripti
     }
     own->push_back(argument);
     const bool takes_next = !field.has_value && flag->semantic()->min_tokens() > 0;
-    // Joined by `=`, because a value may begin with a dash.
+    // Joins flag and value with `=`, because a value may begin with a dash.
     if (takes_next && i + 1 < arguments.size()) absl::StrAppend(&own->back(), "=", arguments[++i]);
   }
 }

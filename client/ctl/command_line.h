@@ -27,10 +27,10 @@ struct CommandLine {
   // The flags that are not the program's own, in the order of the command line.
   std::vector<FieldArgument> fields;
 
-  std::string api;     // The version; empty: the preferred one.
-  std::string json;    // The request; `-` reads standard input; empty: none.
-  std::string output;  // One of the values above; empty: chosen by the command.
-  // The pause between two calls. Zero: one call.
+  std::string api;     // The version, or "" for the preferred version.
+  std::string json;    // The request, or `-` for standard input, or "" for none.
+  std::string output;  // One of the values above, or "" if the command chooses.
+  // The pause between two calls. Zero means a single call.
   absl::Duration watch = absl::ZeroDuration();
   bool has_timeout = false;  // --timeout is given.
   bool verbose = false;

@@ -24,7 +24,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// The order of what to do about a WMI that hangs, the least harm first. Providers run in WmiPrvSE
+// Lists the steps against a WMI that hangs, the least harmful step first. Providers run in WmiPrvSE
 // (learn.microsoft.com/windows/win32/wmisdk/provider-hosting-and-security).
 constexpr char kWmiHint[] =
     "If WMI hangs for minutes, end the process WmiPrvSE on the node, which Windows starts again. "

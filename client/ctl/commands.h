@@ -32,8 +32,8 @@ class Input {
   // file that cannot be read.
   absl::StatusOr<std::string> Read(const std::string& path);
 
-  // Reads a file without the last line break. Reads one line, without echo, if `path` is `-` and
-  // standard input is a terminal.
+  // Reads a UTF-8 file, without a byte-order mark and the last line break. Reads one line, without
+  // echo, if `path` is `-` and standard input is a terminal.
   absl::StatusOr<std::string> ReadSecret(const std::string& path);
 
   // Reads one line of standard input. Nothing can be read from it afterwards.
@@ -76,11 +76,11 @@ absl::Span<const Command> OwnCommands();
 // Runs a command line and returns an ExitCode.
 int Run(const CommandLine& line, const Streams& streams);
 
-// Call: `GROUP METHOD` calls the method and prints its response. Describe prints the documentation
-// of a group, in one version of it, or of a method. Doctor examines the pipes of all released
-// versions, one after another; its result is kCallFailed if none answers. Help: `help`, or --help,
-// prints the help of the program, of a group (a line per method) or of a method. List prints a line
-// for each version of each group.
+// Call() calls the method of `GROUP METHOD` and prints its response. Describe() prints the
+// documentation of a group, in one version of it, or of a method. Doctor() examines the pipes of
+// all released versions, makes one call of each group, and returns kCallFailed if no pipe answers.
+// Help() prints the help of the program, of a group (a line per method) or of a method. List()
+// prints a line for each version of each group.
 RunCommand Call, Describe, Diagnose, Doctor, Help, List, Repair, Report, Selftest, Top;
 
 // Returns an example of a command line, quoted for a shell. It works on the simulated node
@@ -91,7 +91,7 @@ std::string ExampleOf(const Catalog& catalog, const Method& method);
 // fields and flags. INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
 
-// Reads the flags of a command that accepts only flags. INVALID_ARGUMENT names the wrong one.
+// Reads the flags of a command that accepts only flags. INVALID_ARGUMENT names the wrong flag.
 absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, const Streams& streams,
                        pb::Message* options);
 

@@ -167,7 +167,7 @@ TEST_F(CommandsTest, TheErrorNamesAServerWithoutMetrics) {
   EXPECT_THAT(err_.str(), HasSubstr("has no /metrics: it answers with the HTTP status 404"));
 }
 
-// Secrets stay hidden however they are given, and in errors.
+// Output and errors hide a secret, whichever way the secret is given.
 TEST_F(CommandsTest, OutputHidesSecrets) {
   const std::string file = directory_.path() + "/password";
   std::ofstream(file) << "Hidden\n";
@@ -282,7 +282,7 @@ TEST_F(InputTest, SecretsLoseOnlyTheLastLineBreak) {
   EXPECT_EQ(input_.ReadSecret("-").value(), "typed\nmore");
 }
 
-TEST_F(InputTest, StandardInputIsReadOnce) {
+TEST_F(InputTest, StandardInputCanBeReadOnlyOnce) {
   EXPECT_EQ(input_.Read("-").value(), "typed\nmore\n");
   EXPECT_TRUE(absl::IsInvalidArgument(input_.Read("-").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(input_.ReadSecret("-").status()));

@@ -81,11 +81,11 @@ constexpr char kPowerShell[] =
 struct Shell {
   const char* name;
   const char* script;
-  // Forms of a table row: for a line that is exactly $0, and for one that begins with $0.
+  // Forms of a table row: for a line that is exactly $0, and for a line that begins with $0.
   const char* after;
   const char* after_and_later;
-  // Forms of a row with the versions $1 of the group $0, and of one with the values $1 of the flag
-  // $0.
+  // Forms of a row with the versions $1 of the group $0, and of a row with the values $1 of the
+  // flag $0.
   const char* versions;
   const char* values;
   // The text that is printed before the script.

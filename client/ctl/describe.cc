@@ -82,7 +82,7 @@ std::string Wrap(absl::string_view text, size_t indent) {
   return wrapped;
 }
 
-// Returns a name in the left column, with its text in the right one or on the lines below.
+// Returns a name in the left column, with its text in the right column or on the lines below.
 std::string Entry(size_t indent, const std::string& name, const std::string& text) {
   const std::string left = std::string(indent, ' ') + name;
   if (text.empty()) return left + "\n";
@@ -172,7 +172,7 @@ std::vector<std::string> Errors(const std::string& comment) {
 }
 
 // Returns the errors named in the comments on a method, its request and its group. If the version's
-// comment on the method names none, the hub's comment is read.
+// comment on the method names no error, the hub's comment is read.
 std::vector<std::string> ErrorsOf(const Catalog& catalog, const Method& method) {
   std::vector<std::string> errors;
   const auto add = [&errors](const std::string& comment, absl::string_view flag = "") {
@@ -276,7 +276,7 @@ struct Value {
   const char* value;
 };
 
-// Rows for some methods come before rows for all. Examples read secrets from standard input.
+// Rows for some methods precede rows for all. Examples read secrets from standard input.
 constexpr Value kValues[] = {
     {"AttachDisk", "choose-number", nullptr},
     {"AttachDisk", "disk.size-bytes", "10737418240"},

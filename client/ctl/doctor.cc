@@ -22,7 +22,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-// Short, because doctor examines many pipes while a person waits.
+// These times are short, because doctor examines many pipes while a person waits.
 constexpr absl::Duration kConnectTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kTimeout = absl::Seconds(2);
 

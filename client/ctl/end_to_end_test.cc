@@ -56,7 +56,7 @@ TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
   int done = 0;
   for (const ctl::Method& method : catalog.AllMethods()) {
     const std::string& name = method.descriptor->name();
-    // Runs each method once, in its preferred version, and none that has a successor.
+    // Runs each method once, in its preferred version. Skips versions that have a successor.
     const bool is_preferred = catalog.Find(method.group, name, "")->version == method.version;
     if (!is_preferred || !catalog.Successor(method.group, method.version).empty()) continue;
     const std::string line = ctl::ExampleOf(catalog, method);

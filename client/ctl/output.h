@@ -81,7 +81,7 @@ struct Column {
 struct Listing {
   const char* response;  // The name of the message type.
   const char* list;      // The name of its field.
-  // The columns of the short table. Empty: all.
+  // The columns of the short table; all columns if empty.
   std::vector<Column> columns;
   // The name by which calls refer to the row's object.
   Column name;
@@ -94,8 +94,8 @@ std::string ToShortTable(const pb::Message& response);
 
 // Returns true if responses of the type list objects with names.
 bool HasNames(const pb::Descriptor& response);
-// Returns a line for each name in a response: the strings of a list, or the keys of a map.
-// REQUIRES: HasNames() of its type.
+// Returns a line for each name in a response: the `name` of a Listing, the strings of a list, or
+// the keys of a map. REQUIRES: HasNames() of its type.
 std::string ToNames(const pb::Message& response);
 
 }  // namespace csi_proxy::ctl

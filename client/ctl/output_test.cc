@@ -96,7 +96,7 @@ TEST_F(OutputTest, TablesShowPathsUnchangedAndEscapeControlCharacters) {
             "\\u009b31m");
   EXPECT_EQ(Printable("\xC2"), "\\xc2");
   EXPECT_EQ(Printable("\U000E0020"), "\\U000e0020");
-  // The file names of a pod could otherwise show in another order, or like another name.
+  // Unescaped, a pod's file names could show in another order, or like another name.
   for (const auto& [first, last] : std::vector<std::pair<char32_t, char32_t>>{
            {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x2064}, {0x2066, 0x2069}}) {
     for (char32_t c = first; c <= last; ++c) {

@@ -32,7 +32,7 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
   if (alone && field->type() != Field::TYPE_BOOL) {
     return Invalid("--", argument.name, ": needs a value: --", argument.name, "=...");
   }
-  // In protobuf's text format.
+  // The value in protobuf's text format.
   std::string value;
   std::string wanted;
   const auto parse = [&](auto number, const char* range) {
@@ -185,7 +185,7 @@ absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const 
                          pb::Message* request) {
   const auto status = pb::util::JsonStringToMessage(json, request);
   if (status.ok()) return absl::OkStatus();
-  // Withheld if the request has a secret, because the parser's message quotes its input.
+  // Withholds the parser's message if the request has a secret, because it quotes the input.
   const bool withhold = catalog.HoldsSecret(group, *request->GetDescriptor());
   return Invalid("--json: not a valid ", request->GetDescriptor()->name(),
                  withhold ? "; the error is not shown because it may contain a secret"

@@ -24,10 +24,10 @@ struct FieldArgument {
 using ReadSecret = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 
 // Sets fields of `request`. Names may be written in any style; nested fields follow a dot
-// (`--target-portal.target-address`). A repeated field may be given several times, others once. A
-// boolean without a value is true. An enum is given by name or number. `--<secret>-file=PATH` reads
-// a secret from a file, and the value `-` from standard input. INVALID_ARGUMENT names the field and
-// never quotes a secret.
+// (`--target-portal.target-address`). A repeated field may be given several times, any other field
+// once. A boolean without a value is true. An enum is given by name or number.
+// `--<secret>-file=PATH` reads a secret from a file, and the value `-` from standard input.
+// INVALID_ARGUMENT names the field and never quotes a secret.
 absl::Status SetFields(const Catalog& catalog, absl::string_view group,
                        const std::vector<FieldArgument>& arguments, const ReadSecret& read_secret,
                        pb::Message* request);

@@ -57,7 +57,7 @@ std::string ValueFor(const std::string& flag) {
   return "7";
 }
 
-// Counts by the descriptor the fields that can be flags, and adds the others to `not_flags`.
+// Counts the descriptor's fields that can be flags, and adds the other fields to `not_flags`.
 int CountFields(const pb::Descriptor& type, std::vector<std::string>* not_flags) {
   int count = 0;
   for (int i = 0; i < type.field_count(); ++i) {

@@ -94,7 +94,7 @@ class Rpcs {
   using Times = std::map<std::pair<std::string, std::string>, std::vector<absl::Duration>>;
   const Times& times() const { return times_; }
 
-  // A field that was read although the answer's type does not have it; empty: none.
+  // A field that was read although the answer's type lacks it; "" if there is none.
   const std::string& missing_field() const { return missing_field_; }
 
   const Catalog& catalog() const { return catalog_; }

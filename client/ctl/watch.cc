@@ -66,7 +66,7 @@ int Watch(const Environment& environment, absl::Duration interval, Before before
       told = absl::OkStatus();
       back_off.Succeeded();
       if (changed) since = environment.now();
-      // Written in one call, so that the screen does not flicker.
+      // Writes in one call, so that the screen does not flicker.
       if (changed || redraw) out << absl::StrCat(Head(before, since), *answer) << std::flush;
       if (!out) return kOk;
       shown = *answer;

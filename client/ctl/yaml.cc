@@ -69,7 +69,7 @@ class Writer {
   void Fields(const pb::Message& message, size_t indent, bool continues_line) {
     const size_t before = yaml_.size();
     std::vector<const Field*> fields = FieldsOf(*message.GetDescriptor());
-    // In the order in which protobuf writes them as JSON.
+    // Orders the fields as protobuf's JSON does.
     std::stable_partition(fields.begin(), fields.end(),
                           [](auto* field) { return !field->has_optional_keyword(); });
     for (const Field* const field : fields) {
@@ -106,7 +106,7 @@ class Writer {
       return Fields(InnerMessage(message, field, index), indent, continues_line);
     }
     const std::string text = ScalarText(message, field, index);
-    // As in JSON: numbers of 64 bits are strings, and an unknown value of an enum is a number.
+    // As in JSON, numbers of 64 bits are strings, and an unknown value of an enum is a number.
     const bool is_text =
         field->type() == Field::TYPE_STRING || field->cpp_type() == Field::CPPTYPE_INT64 ||
         field->cpp_type() == Field::CPPTYPE_UINT64 ||

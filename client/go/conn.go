@@ -98,7 +98,7 @@ func (c *Conn) NewStream(_ context.Context, _ *grpc.StreamDesc, method string, _
 	return nil, status.Errorf(codes.Unimplemented, "csiproxy: %s: there are no streaming methods", method)
 }
 
-// Close refuses new calls, ends those under way and, in embedded mode, waits until they have left
+// Close refuses new calls, ends calls under way and, in embedded mode, waits until they have left
 // the node. Later calls fail as on a closed gRPC connection. A second Close waits too. Close always
 // returns nil. The function given to [WithLog] must not call Close.
 func (c *Conn) Close() error {

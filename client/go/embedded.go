@@ -60,7 +60,7 @@ func (e *embedded) Invoke(ctx context.Context, method string, args, reply interf
 	return nil
 }
 
-// answer is the result of a call.
+// answer is the result of a call: response if code is OK, otherwise message.
 type answer struct {
 	response []byte
 	code     codes.Code

@@ -13,8 +13,8 @@ import (
 
 	// Upstream's generated clients require a google.golang.org/genproto of 2020, which contains the packages
 	// that grpc now takes from google.golang.org/genproto/googleapis/rpc. A driver with both modules would not
-	// build, because it had these packages twice. This import keeps a later genproto, without the packages, in
-	// go.mod.
+	// build, because it would contain these packages twice. This import keeps a later genproto, without the
+	// packages, in go.mod.
 	_ "google.golang.org/genproto/protobuf/field_mask"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"

@@ -15,7 +15,7 @@ import (
 // abiVersion is CSI_PROXY_ABI_VERSION of csi_proxy/csi_proxy.h, which this file binds.
 const abiVersion = 1
 
-// Does not compile on 32-bit platforms, because 64-bit values are passed to C as single words.
+// Must not compile on 32-bit platforms, because 64-bit values are passed to C as single words.
 const _ = uintptr(1 << 63)
 
 // library is a loaded library. It is never unloaded, because its threads may run at any time.

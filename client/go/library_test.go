@@ -94,7 +94,7 @@ func TestLibraryIsNotSearchedInTheCurrentDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, libraryName), code, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// Run in a new process, because one that has loaded a library finds it again by name.
+	// Runs in a new process, because a process finds a loaded library again by its name.
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

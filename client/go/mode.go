@@ -84,7 +84,7 @@ func choose(mode Mode, environment string, node conditions) (chosen Mode, reason
 type containerSigns struct {
 	// Whether the value ContainerType of HKLM\SYSTEM\CurrentControlSet\Control exists, and whether
 	// that is known. Windows sets it in a container's registry; a HostProcess container sees the
-	// node's.
+	// node's registry.
 	containerType, known bool
 	// The SID of the process's user; "" if unknown.
 	user string

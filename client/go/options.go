@@ -79,7 +79,7 @@ func WithSimulatedNode(scenario string) Option {
 
 // Limits are the limits of each API group of an embedded node. Zero is the default.
 type Limits struct {
-	// The maximum numbers of calls that run at the same time (16) and that wait (256). Further calls
+	// The maximum numbers of calls that run at the same time (16) and that wait (384). Further calls
 	// get codes.ResourceExhausted.
 	Calls, Queued int
 	// How long a call may take, even if its deadline is later (10 minutes).

@@ -83,7 +83,7 @@ func (r *remote) Close() error {
 }
 
 // pipeIsThere reports whether the pipe exists, by connecting to it. A pipe that this process may
-// not open exists; its calls return the reason.
+// not open counts as existing; its calls return the reason.
 func pipeIsThere(path string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -97,7 +97,7 @@ func pipeIsThere(path string) bool {
 
 // checkOwner returns an error unless the pipe belongs to the system or to self, the user of this
 // process. Nothing may be sent to another owner, who has taken the pipe's name. The Administrators
-// group is refused too, because pipes that a container's administrator makes belong to it.
+// group is refused too, because the pipes of a container's administrator belong to that group.
 func checkOwner(path, owner string, system bool, self string) error {
 	if system || owner != "" && owner == self {
 		return nil

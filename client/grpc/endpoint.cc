@@ -83,7 +83,7 @@ class Endpoint final : public grpc_endpoint {
 
   ~Endpoint() { NotifyClosed(); }
 
-  // Reports the end early: gRPC keeps a broken connection's endpoint as long as the channel.
+  // Reports the end early, because gRPC keeps the endpoint of a broken connection with the channel.
   void NotifyClosed() {
     if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }
@@ -111,7 +111,7 @@ class Endpoint final : public grpc_endpoint {
 
   void Read(grpc_slice_buffer* slices, grpc_closure* done) {
     // Frees the array of slices, because a read of many frames may enlarge it. A reset would keep
-    // it.
+    // the array.
     grpc_slice_buffer_destroy(slices);
     grpc_slice_buffer_init(slices);
     read_slices_ = slices;

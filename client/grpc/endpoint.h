@@ -31,7 +31,7 @@ struct Channel {
   // destroyed.
   std::function<void()> close;
 };
-// Makes a channel. Passes the bytes from the server to `watcher`, by Read(), unless it is null.
+// Makes a channel. Passes the bytes from the server to `watcher->Read()`, unless `watcher` is null.
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
                    std::unique_ptr<Watcher> watcher = nullptr);
 

@@ -1,6 +1,6 @@
 // Winsock's stream sockets. They include Unix sockets since Windows 1803 and Server 2019
 // (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Only UnixAddress() is for
-// Unix sockets: tests use TCP, because Wine 8 lacks Unix sockets. Independent of gRPC.
+// Unix sockets: tests use TCP, because Wine 8 lacks Unix sockets. This file does not use gRPC.
 #pragma once
 
 #include <winsock2.h>
@@ -30,8 +30,8 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
-// Returns the address of a path in UTF-8 of at most 107 bytes (afunix.h). INVALID_ARGUMENT if it is
-// longer or empty, or contains a NUL, because on Windows all names are in the file system.
+// Returns the address of a path in UTF-8 of at most 107 bytes (afunix.h). INVALID_ARGUMENT if the
+// path is longer, is empty or contains a NUL, because on Windows all names are in the file system.
 absl::StatusOr<SocketAddress> UnixAddress(const std::string& path);
 
 // Owns a socket.

@@ -125,7 +125,7 @@ TEST_F(SocketTest, BytesArriveInBothDirections) {
   EXPECT_EQ(Read(*client_, &result), "and back");
 }
 
-TEST_F(SocketTest, WrittenBytesArriveBeforeTheEnd) {
+TEST_F(SocketTest, BytesWrittenBeforeTheHangUpArrive) {
   EXPECT_EQ(Write(*client_, "last words").error, DWORD{ERROR_SUCCESS});
   client_->HangUp();
   Stream::Result result;

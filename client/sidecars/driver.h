@@ -17,14 +17,14 @@ namespace csi_proxy::sidecars {
 // FAILED_PRECONDITION if the name is empty; otherwise the driver's error.
 absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, SteadyTime deadline);
 
-// Returns true if the driver is ready; otherwise false or the driver's error.
+// Returns true if the driver is ready, false if it is not ready, or the error of the call.
 absl::StatusOr<bool> Probe(const SocketChannel& driver, SteadyTime deadline);
 
 // The name of Probe()'s method in metrics.
 inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
 
 // Returns the name from a registration service. The call carries kHealthMetadata, so that the
-// service does not mistake it for the kubelet's.
+// service does not mistake the call for the kubelet's.
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
                                               SteadyTime deadline);
 

@@ -40,26 +40,26 @@ class RegistrationService final : public grpc::Service {
 // Thread-safe.
 class Registrar {
  public:
-  // Creates the socket. Replaces a socket of an earlier process. `metrics` must outlive the
-  // registrar; `on_refused` may be null.
+  // Removes the marker and the socket of an earlier process, then creates the socket. `metrics`
+  // must outlive the registrar; `on_refused` may be null.
   static absl::StatusOr<std::unique_ptr<Registrar>> Start(
       const std::string& driver_name, RegistrarOptions options, Metrics* metrics,
       std::function<void(const std::string&)> on_refused, LogFunction log);
   ~Registrar() { Withdraw(); }
 
-  // Removes the socket and the marker, so that the kubelet deregisters the driver.
+  // Removes this registrar's socket and marker, so that the kubelet deregisters the driver.
   void Withdraw();
 
   bool registered() const;
 
-  // Returns 200 if this registrar answers on the socket, otherwise 404 or 500 with the reason.
+  // Returns 200 if the driver's registrar answers on the socket and `health_requires_registration`
+  // is met; otherwise 404 or 500 with the reason.
   HttpAnswer Health() const;
 
  private:
   Registrar(std::string driver_name, RegistrarOptions options, Metrics* metrics,
             std::function<void(const std::string&)> on_refused, LogFunction log);
 
-  // Records that the kubelet has called the socket.
   void OnCalled();
   void OnNotified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);

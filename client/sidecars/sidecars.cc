@@ -163,7 +163,7 @@ class Running final : public Sidecars {
  private:
   void Run() {
     // gRPC ends its threads when it has no connection and no server, and starting them again takes
-    // milliseconds. The first connection is kept, so that the first calls find them running.
+    // milliseconds. The first connection is kept, so that the first calls find gRPC's threads.
     std::unique_ptr<SocketChannel> driver;
     const absl::Status status = StartAll(&driver);
     if (status.ok()) {
@@ -254,7 +254,7 @@ class Running final : public Sidecars {
     return missing.empty() ? std::string(failed.message()) : absl::StrCat(socket_, ": ", missing);
   }
 
-  // Gets the driver's name from the driver. CANCELLED if the sidecars stop.
+  // Returns the driver's name from the options or the driver. CANCELLED if the sidecars stop.
   absl::StatusOr<std::string> DriverName(std::unique_ptr<SocketChannel>* driver) {
     if (!options_.driver_name.empty()) return options_.driver_name;
     const SteadyTime give_up = SteadyTime::Now() + options_.connect_timeout;

@@ -130,7 +130,7 @@ TEST_F(SidecarsTest, TheKubeletRegistersTheDriverOverTheSocket) {
 TEST_F(SidecarsTest, OldAndNewConnectionsWorkAfterAnIdleTime) {
   TestingDriver driver(csi_);
   auto sidecars = Start(Options());
-  // Longer than gRPC's server is kept without a client.
+  // Without a client, gRPC's server is not kept for this long.
   constexpr absl::Duration kRest = absl::Milliseconds(1300);
   Kubelet stays(registration_);
   EXPECT_EQ(stays.GetInfo().name(), "test.csi.example");
@@ -316,7 +316,7 @@ TEST_F(SidecarsTest, MetricsMayHaveASeparateAddress) {
   EXPECT_EQ(Get(port_, "/numbers").code, 404);
 }
 
-TEST_F(SidecarsTest, TheStartFailsIfTheDriverIsMissingBeyondTheTimeout) {
+TEST_F(SidecarsTest, TheSidecarsFailIfTheDriverDoesNotAnswerInTime) {
   SidecarsOptions options = Options();
   options.connect_timeout = absl::Milliseconds(50);
   auto sidecars = Start(options);

@@ -24,9 +24,9 @@ absl::StatusOr<std::string> SocketPath(absl::string_view address);
 // Returns true if a socket exists at the path. FAILED_PRECONDITION if the path is not a socket's.
 absl::StatusOr<bool> SocketExists(const std::string& path);
 
-// Returns "" if a file exists at the path. Otherwise returns words for an error: the path does not
-// exist, and these sockets (`*.sock`) are in the folders beside its own, such as the sockets of
-// other drivers below the kubelet's `plugins`.
+// Returns "" if a file exists at the path. Otherwise returns words for an error. They say that the
+// path does not exist, and name the sockets (`*.sock`) in the folders beside its own, such as those
+// of other drivers below the kubelet's `plugins`.
 std::string DescribeMissing(const std::string& path);
 
 // Removes a socket of an earlier process. OK if the path does not exist.

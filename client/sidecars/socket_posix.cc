@@ -154,7 +154,7 @@ bool SendAll(int to, const char* bytes, ssize_t size) {
 }
 
 // gRPC reads a socket without a limit. Therefore gRPC gets one end of a socket pair. A thread
-// copies bytes between the pair's other end and the connection, and counts the received ones.
+// copies bytes between the pair's other end and the connection, and counts the received bytes.
 class Channel final : public SocketChannel {
  public:
   // `inner` is the pair's end that gRPC does not get. Both descriptors must be blocking.

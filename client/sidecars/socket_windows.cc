@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int f
                                                        grpc::Service* service) {
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
-  // One polling thread. It wakes up once a minute.
+  // Uses one polling thread, which wakes up once a minute.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);

@@ -1,4 +1,4 @@
-// gRPC over Windows sockets, and Unix sockets' files. Most tests use TCP: Wine 8 lacks Unix
+// gRPC over Windows sockets, and Unix sockets' files. Most tests use TCP, because Wine 8 lacks Unix
 // sockets.
 #include "client/sidecars/socket_windows.h"
 // Must follow winsock2.h.
@@ -229,7 +229,7 @@ TEST_F(SocketTransportTest, AStopIsPromptWhileClientsConnectAndDisconnect) {
         if (!channel.ok()) continue;
         LongCall call((*channel)->channel());
         if (Ask(**channel).ok()) ++answers;
-        // Reset while the long call is still under way.
+        // Destroys the channel while the long call is still under way.
         channel->reset();
       }
     });
@@ -396,7 +396,7 @@ TEST_F(SocketFileTest, RemoveKeepsAFileThatReplacedTheSocket) {
   const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->in_place().value());
-  // Created before the old file is deleted, so that it has another id.
+  // Creates the new file before the old file is deleted, so that the ids differ.
   Make(other());
   ASSERT_TRUE(MoveFileExW(win32::Utf16(other()).c_str(), win32::Utf16(path_).c_str(),
                           MOVEFILE_REPLACE_EXISTING));

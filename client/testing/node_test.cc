@@ -170,7 +170,7 @@ TEST(SimulatedNodeTest, AnAttachedDiskHasTheGivenProperties) {
   EXPECT_EQ(node.state().FindDisk(40), nullptr);
 }
 
-TEST(StateTest, AVolumeWithADriveLetterIsMountedAtAFolderToo) {
+TEST(StateTest, MountedAtFindsAVolumeThatAlsoHasADriveLetter) {
   const std::string id = R"(\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
   State state;
   state.disks = {

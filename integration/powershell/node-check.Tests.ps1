@@ -82,7 +82,7 @@ Describe "the script itself" {
     "$($report.parts[0].detail) $($report.parts[1].detail)" | Should -Match "unset.*network.ps1"
     @($report.parts | Where-Object { $_.result -eq "NOT REACHED" }).Count | Should -Be 30; ($report.parts | Where-Object { $_.name -eq "mount-seen" }).result | Should -Be "OK" -Because $report.text; $report.summary | Should -Match "30 not reached"; $report.code | Should -Be 3
   }
-  It "makes nothing where another release is <_>" -ForEach "a process", "a service", "a pipe" {
+  It "changes nothing where another release is <_>" -ForEach "a process", "a service", "a pipe" {
     $report = Invoke-Check @{} $healthy {
       $global:kind = $_; Set-StandIn "Get-Process" "Name Id" { if ($kind -eq "a process") { [pscustomobject]@{ Id = 1; Path = "C:\etc\go\csi-proxy.exe" } } }
       Set-StandIn "Get-Service" "Name" { if ($kind -eq "a service") { [pscustomobject]@{ Name = "csiproxy" } } }; Set-Seam "Test-Pipe" "Name" { $kind -eq "a pipe" }; Set-Seam "Get-ProgramVersion" "Path" { "" }; Set-Seam "Get-RegistryValue" "Key Value" { '"C:\etc\go\csi-proxy.exe" -windows-service' }

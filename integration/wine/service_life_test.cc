@@ -197,7 +197,7 @@ TEST_F(ServiceLifeTest, RunningCallsFinishIfTheServiceStops) {
   EXPECT_EQ(lost, 0);
 }
 
-TEST_F(ServiceLifeTest, AnUpgradeServesOrIsRolledBack) {
+TEST_F(ServiceLifeTest, AnUpgradedServiceServesOrIsRolledBack) {
   InstallAndStart();
   const fs::path next = directory_ / "next.exe";
   // Windows ignores the appended bytes.

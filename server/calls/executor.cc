@@ -10,12 +10,12 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The number of idle threads that are kept. A further one ends if some thread was idle throughout
-// the last kSurplusThread.
+// The number of idle threads that are kept. A further idle thread ends if, throughout the last
+// kSurplusThread, some thread was idle.
 constexpr size_t kIdleThreads = 1;
 constexpr std::chrono::milliseconds kSurplusThread{1000};
 
-// The interval at which waiting callers check for a cancellation, because it does not wake them.
+// The interval at which waiting callers check for a cancellation, which does not wake them.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace
@@ -51,7 +51,7 @@ void TaskList::Remove(Task* task) {
   if (tail_ == &task->next_) tail_ = place;
 }
 
-// Holds a task's slot from its beginning to its end.
+// Holds a task's slot from the task's beginning to its end.
 class Executor::Slot final : public TaskSlot {
  public:
   Slot(Executor* executor, std::shared_ptr<TenantQueue> queue)
@@ -77,7 +77,7 @@ class Executor::Slot final : public TaskSlot {
   const std::shared_ptr<TenantQueue> queue_;
 };
 
-// Represents a thread that waits for a slot. Never run.
+// Represents a thread that waits for a slot. Run() is never called.
 class Executor::Waiter final : public Task {
  public:
   Waiter(std::shared_ptr<TenantQueue> queue, bool has_begun) {
@@ -93,7 +93,7 @@ class Executor::Waiter final : public Task {
 
 void Executor::Slot::Reclaim() {
   const MutexLock lock(executor_->mutex_);
-  // Every waiter is over its limit, or it would run. This task is not, so it need not queue.
+  // Waiters are over a limit or lack a thread. This task is within its limits and has a thread.
   if (executor_->MayRun(*queue_)) {
     executor_->Count(*queue_, &TenantQueue::running_, 1);
     return;
@@ -116,8 +116,8 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns true if `queue` may take one more of `capacity`. `taken` selects the field with the
-// number that a queue has taken. If `reserves`, keeps ReservedOf() for queues without any.
+// Returns true if `queue` may take one more of `capacity`. `taken` selects the count of what a
+// queue has taken. If `reserves`, keeps ReservedOf() for queues that have taken none.
 bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
                        bool reserves) {
   return MayTakeOneMore(queue.*taken, all_.*taken - queue.*taken, capacity, limits_.client_share,
@@ -126,7 +126,7 @@ bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, siz
 
 bool Executor::MayBegin(const TenantQueue& queue) {
   if (!MayRun(queue)) return false;
-  // If no begun task waits, the limit of slots is the lower one.
+  // If every begun task has a slot, the limit of slots is the lower limit.
   if (all_.begun_ == all_.running_) return true;
   if (queue.begun_ >= limits_.max_threads && queue.blocked_ != nullptr &&
       queue.blocked_->load(std::memory_order_relaxed) >= limits_.max_blocked_of_tenant) {
@@ -140,7 +140,6 @@ void Executor::Count(TenantQueue& queue, size_t TenantQueue::*taken, size_t more
   all_.*taken += more;
 }
 
-// Counts the beginning of a task of `queue`.
 void Executor::CountBegun(TenantQueue& queue) {
   Count(queue, &TenantQueue::running_, 1);
   Count(queue, &TenantQueue::begun_, 1);
@@ -198,7 +197,8 @@ bool Executor::Begin(Task* task) {
   return true;
 }
 
-// Returns RESOURCE_EXHAUSTED if `queue` has no place for a further task.
+// Returns RESOURCE_EXHAUSTED if `queue` has no place for a further task. Sets `*client_is_at_limit`
+// if the tenant has used up its part, although the whole queue is not full.
 absl::Status Executor::CheckPlace(const TenantQueue& queue, bool* client_is_at_limit) {
   const size_t capacity = limits_.max_queued;
   if (all_.queued_ < capacity &&
@@ -353,7 +353,7 @@ void Executor::RunReady() {
   --idle_;
 }
 
-// REQUIRES: no task is ready.
+// Returns true if this thread is surplus. REQUIRES: no task is ready.
 bool Executor::MayEndThread() {
   return idle_ > kIdleThreads && std::chrono::steady_clock::now() - needed_at_ >= kSurplusThread;
 }
@@ -383,7 +383,7 @@ std::thread Executor::RunTasks() {
     ++idle_;
     while (ready_.empty() && !stopping_) {
       if (MayEndThread()) {
-        work_arrived_.NotifyOne();  // in place of this thread
+        work_arrived_.NotifyOne();  // another thread, in place of this one
         return EndThread();
       }
       if (idle_ > kIdleThreads) {

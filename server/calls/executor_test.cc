@@ -24,7 +24,7 @@ struct Job final : Task {
   std::atomic<int> ran = 0;
 };
 
-// Records the thread that ran it.
+// Records the thread that runs the task.
 struct InlineTask final : Task {
   void Run(TaskSlot*) override { thread = std::this_thread::get_id(); }
   std::thread::id thread;
@@ -111,7 +111,7 @@ TEST_F(FairExecutorTest, AReservedSlotServesOnlyOtherTenants) {
   Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
-  // The other slot is reserved for other tenants. two_ uses it for several tasks in turn.
+  // The second slot is reserved for other tenants. two_ runs its tasks there, one by one.
   ASSERT_TRUE(Note(executor, one_, "mine", &mine).ok());
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();

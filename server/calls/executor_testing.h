@@ -19,7 +19,7 @@
 namespace csi_proxy::rpc {
 
 // Replaces absl::BlockingCounter, because ThreadSanitizer cannot see into an Abseil that was built
-// without ThreadSanitizer. Not a std::latch, because libstdc++'s misses wake-ups on Windows.
+// without ThreadSanitizer. std::latch is not used, because libstdc++'s misses wake-ups on Windows.
 class Countdown {
  public:
   explicit Countdown(int left) : left_(left) {}
@@ -54,7 +54,7 @@ struct Step final : Task {
   Countdown* ended = nullptr;
 };
 
-// Counts the running tasks, and runs until the gate opens.
+// Increments `*running`, then waits until the gate opens.
 struct Blocker final : Task {
   void Run(TaskSlot*) override {
     running->fetch_add(1);
@@ -103,7 +103,7 @@ class FairExecutorTest : public testing::Test {
   std::deque<Step> steps_;
 };
 
-// A service's default limits.
+// A service's default limits for one group, without the limit over all groups.
 inline constexpr Executor::Limits kDefault = {
     .max_threads = 16, .max_queued = 384, .client_share = 75, .max_blocked = 128};
 

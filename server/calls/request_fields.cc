@@ -63,7 +63,7 @@ absl::Status CheckKnownFields(const Message& request) {
 
 void WipeTexts(Message* message) {
   const Reflection& reflection = *message->GetReflection();
-  // Must wipe only set fields, because all messages share one text for unset ones.
+  // Must wipe only set fields, because all messages share one text for unset fields.
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);
   std::string unused;

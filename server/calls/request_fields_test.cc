@@ -75,12 +75,12 @@ TEST(CheckKnownFieldsTest, TheErrorNamesAnUnknownFieldAtAnyDepth) {
   EXPECT_EQ(UnknownFieldOf(refused), "google.protobuf.FileDescriptorProto.31");
   EXPECT_EQ(UnknownFieldOf(absl::InvalidArgumentError("field 31")), std::nullopt);
   EXPECT_EQ(UnknownFieldOf(absl::OkStatus()), std::nullopt);
-  // The field is in one of a list of messages.
+  // The unknown field is in a message of a repeated field.
   ASSERT_TRUE(message.ParseFromString("\x0a\x01n\x22\x05\xa2\x06\x02hi"));
   EXPECT_TRUE(absl::StrContains(CheckKnownFields(message).message(),
                                 "field 100: google.protobuf.DescriptorProto has no such field"))
       << CheckKnownFields(message);
-  // The field is in a single message: options.
+  // The unknown field is in the single message `options`.
   ASSERT_TRUE(message.ParseFromString("\x42\x04\xa2\x06\x01h"));
   EXPECT_TRUE(absl::StrContains(CheckKnownFields(message).message(), "FileOptions"))
       << CheckKnownFields(message);

@@ -56,7 +56,7 @@ TEST(EvictionOrderTest, FirstReturnsTheRightConnectionInRandomSequences) {
   }
 }
 
-// If a call looked at every client, this test would take hours.
+// If each call visited every client, this test would take hours.
 TEST(EvictionOrderTest, ManyClientsDoNotSlowDownAddAndRemove) {
   constexpr int kMany = 300'000;
   Order order;

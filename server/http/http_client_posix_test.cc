@@ -1,5 +1,5 @@
-// The requests and answers of AskHttp() may be secret, so it must wipe their memory before it frees
-// it.
+// The requests and answers of AskHttp() may be secret. So AskHttp() must wipe their memory before
+// it frees the memory.
 #include <string>
 #include <string_view>
 

@@ -73,7 +73,7 @@ TEST(HttpClientTest, AnAnswerBeyondTheSizeLimitIsRefused) {
     EXPECT_EQ(status.message(), absl::StrCat("the answer of ", ToString(server.address()),
                                              " is larger than 1000 bytes"));
   }
-  // One byte over the limit.
+  // The body is one byte over the limit.
   const RawServer server(absl::StrCat("HTTP/1.1 200 OK\r\n\r\n", std::string(1001, 'x')));
   EXPECT_TRUE(absl::IsResourceExhausted(Ask(server).status()));
 }

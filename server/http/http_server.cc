@@ -81,12 +81,12 @@ struct Path {
   std::vector<std::shared_ptr<Connection>> waiting;  // the oldest first
 };
 
-// A client's connection for one request. The pending operation owns the connection; while the
-// request waits for an answer, the path does.
+// A client's connection for one request. The pending operation owns the connection. While the
+// request waits for an answer, its Path owns the connection.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   // The states of a connection. Only connections in the first three states are closed to make room,
-  // in this order. kDone: the answer is sent, but the client has not left.
+  // in this order. In kDone the answer is sent, but the client has not left.
   enum State { kDone, kReading, kWriting, kWaiting, kClosed };
 
   Connection(Server* server, tcp::socket socket, asio::ip::address from, uint64_t which,
@@ -126,8 +126,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<const Message> answer_;
 };
 
-// After Start(), one thread runs everything except port(). Each handler runs on a thread of its
-// own, because it may block.
+// After Start(), one thread does all work except port() and the handlers. Each handler runs on a
+// thread of its own, because a handler may block.
 class Server final : public HttpServer {
  public:
   Server(std::map<std::string, HttpHandler, std::less<>> paths, std::chrono::nanoseconds patience)
@@ -174,7 +174,7 @@ class Server final : public HttpServer {
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   uint64_t accepted_ = 0;
-  // The connections that may make room, because they are neither waiting nor closed.
+  // The connections that may be closed to make room: all that are neither waiting nor closed.
   EvictionOrder<asio::ip::address, Connection> closable_;
   bool full_ = false;  // accepting waits until requests have been answered
   int port_ = 0;
@@ -190,7 +190,7 @@ void Connection::Read() {
 }
 
 void Connection::HasRead(error_code error) {
-  if (state == kClosed) return;  // after the request arrived, before this call
+  if (state == kClosed) return;  // closed after the request arrived
   const auto refuse = [this](int code, const char* why) {
     Write(std::make_shared<const Message>(HttpAnswer{.code = code, .body = why}));
   };
@@ -202,7 +202,7 @@ void Connection::HasRead(error_code error) {
   head_alone_ = request_->get().method() == http::verb::head;
   path = server_.Find(PathOf(request_->get().target()));
   if (path == nullptr) return refuse(404, "404 page not found\n");
-  // Frees what only reading needs, because a thousand requests may wait.
+  // Frees the memory that only reading needs, because a thousand requests may wait.
   request_.reset();
   buffer_.clear();
   buffer_.shrink_to_fit();

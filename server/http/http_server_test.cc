@@ -145,7 +145,7 @@ TEST_F(HttpServerTest, AtTheLimitTheClientWithTheMostConnectionsLosesOne) {
   EXPECT_THAT(early.ReadAll(), EndsWith("ok"));
 }
 
-// The process's other work needs descriptors more than clients do.
+// The process needs descriptors for its other work more than for HTTP clients.
 TEST(HttpLimitsTest, ThreeServersUseAtMostHalfOfTheDescriptors) {
   for (const size_t descriptors : {20u, 64u, 256u, 1024u, 4096u, 1u << 20}) {
     const HttpLimits limits = HttpLimits::For(descriptors);
@@ -201,7 +201,7 @@ TEST_F(HttpServerTest, WaitingRequestsShareOneAnswer) {
     first.Send(kAsk);
     answers.AwaitBegun(1);
     const auto many = Many(kMany, kAsk);
-    // Now the requests sent before this one have been read.
+    // This answer shows that the earlier requests were read.
     EXPECT_EQ(Get(port_, "/").code, 404);
     answers.End(code);
     EXPECT_THAT(first.ReadAll(), EndsWith("\r\n\r\n1"));
@@ -220,7 +220,7 @@ TEST_F(HttpServerTest, WaitingRequestsShareOneAnswer) {
   }
 }
 
-// More requests of one client than the server has room for.
+// One client sends more requests than the server has room for.
 TEST_F(HttpServerTest, EveryWaitingRequestIsAnswered) {
   Answers answers;
   handler_ = [&answers] { return answers.Make(); };

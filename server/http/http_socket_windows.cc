@@ -17,7 +17,7 @@ void KeepFromChildren(boost::asio::ip::tcp::socket::native_handle_type socket) {
                        0);
 }
 
-// Only memory limits the sockets of Winsock
+// Only memory limits the number of sockets in Winsock
 // (https://learn.microsoft.com/windows/win32/winsock/maximum-number-of-sockets-supported-2).
 size_t DescriptorLimit() { return std::numeric_limits<size_t>::max(); }
 

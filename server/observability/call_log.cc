@@ -18,8 +18,8 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Returns the level of a call's line. Success, and errors that callers often cause, such as a
-// missing path, have the level of verbosity 2.
+// Returns the level of a call's line: debug (verbosity 2) for success and for errors that callers
+// often cause, such as a missing path; error for faults; otherwise warning.
 spdlog::level::level_enum LevelFor(absl::StatusCode code) {
   using enum absl::StatusCode;
   constexpr absl::StatusCode kUsual[] = {kOk, kNotFound, kAlreadyExists, kCancelled};

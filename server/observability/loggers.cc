@@ -20,8 +20,8 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Calls `write` with a copy of the message that has a place in the code and one line of text.
-// Escapes the text, because parts of it come from callers, servers and libraries.
+// Calls `write` with a copy of the message. The copy has a source location, and its text is escaped
+// to one line, because parts of it come from callers, servers and libraries.
 void WriteOneLine(const spdlog::details::log_msg& message,
                   absl::FunctionRef<void(spdlog::details::log_msg&)> write) {
   spdlog::details::log_msg one_line = message;

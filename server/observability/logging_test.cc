@@ -195,7 +195,7 @@ TEST_F(LoggingTest, AnAuditLineNamesClientCallAndResult) {
                                     R"(volume_id="v" target_path="C:\\t")"));
 }
 
-TEST_F(LoggingTest, AJsonAuditLineHasFields) {
+TEST_F(LoggingTest, AJsonAuditLineHasAFieldForEachFact) {
   options_.format = LogFormat::kJson;
   ASSERT_TRUE(InitLogging(options_).ok());
   Audit(absl::OkStatus());
@@ -227,7 +227,7 @@ TEST_F(LoggingTest, LogLinesOfACallContainItsTrace) {
 }
 
 // The audit line names the field. Five calls with an unknown field are audited in a minute; further
-// ones are counted.
+// calls are counted.
 TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
   ASSERT_TRUE(InitLogging(options_).ok());
   constexpr rpc::MethodInfo kFormat{"volume",
@@ -388,7 +388,7 @@ TEST_F(LoggingTest, AuditLinesAreFlushedImmediatelyAndCallLinesWithinSeconds) {
   EXPECT_GT(on_disk(), audited);
 }
 
-TEST_F(LoggingTest, EachTenantBeyondItsConnectionsIsLoggedOnce) {
+TEST_F(LoggingTest, EachTenantAtItsConnectionLimitIsLoggedOnce) {
   ASSERT_TRUE(InitLogging(options_).ok());
   CallLog log(spdlog::get(kCallLogger));
   const Peer peer{.process_id = 7, .image_path = R"(C:\bin\greedy.exe)"};

@@ -46,7 +46,7 @@ const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3,
 
 // The limits on series by client image. A client chooses the name of its image, and must neither
 // create series without limit nor use up the series of other tenants. So there are at most
-// kMaxImages images; kShare is the percentage of tenant_part.h for them. An image beyond its
+// kMaxImages images, and kShare limits a tenant's part of them (tenant_part.h). An image beyond its
 // tenant's part counts as "other". An image without calls for kIdle is removed.
 constexpr size_t kMaxImages = 64;
 constexpr size_t kShare = 75;
@@ -61,7 +61,7 @@ class PrometheusMetrics final : public Metrics {
  public:
   PrometheusMetrics(const std::string& mode, std::function<SteadyTime()> clock)
       : clock_(std::move(clock)) {
-    // Dashboards join this with other series by instance, to show the version.
+    // Dashboards join this series with others by instance, to show the version.
     AddFamily(registry_, prometheus::BuildGauge(), "csi_proxy_build_info",
               "Always 1; the program's version and mode are labels: service or embedded.")
         .Add({{"mode", mode}, {"version", kVersion}})
@@ -130,7 +130,7 @@ class PrometheusMetrics final : public Metrics {
   std::vector<prometheus::MetricFamily> CollectGauges(SteadyTime now) const {
     const MutexLock lock(gauges_mutex_);
     std::vector<prometheus::MetricFamily> families;
-    // The functions below refer to elements, so these must not move.
+    // The functions below refer to elements, so the elements must not move.
     families.reserve(32);
     // Adds a family, and returns the function that adds a series to it.
     const auto add = [&families](const char* name, const char* help,
@@ -297,7 +297,7 @@ class PrometheusMetrics final : public Metrics {
     std::map<prometheus::Counter*, Counters*> series = {};
   };
 
-  // Returns the series of the caller's image, or other_ if its tenant has no label left.
+  // Returns the caller's image: `unknown_` without a name, `other_` if no label is left.
   Image& ImageOf(const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::string_view name = ImageName(peer.image_path);
     const auto found = images_.find(std::string_view(name.data(), name.size()));

@@ -71,7 +71,7 @@ TEST_F(MetricsTest, CallMetricsHaveTheNamesOfGoGrpcPrometheus) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_in_flight{group=\"disk\"} 0"));
 }
 
-// The line that the Go release's own test expects (integrationtests/metrics_test.go of
+// The expected line is that of the Go release's own test (integrationtests/metrics_test.go of
 // github.com/kubernetes-csi/csi-proxy).
 TEST_F(MetricsTest, TheMethodIsTheFirstLabelOfAnRpcsDurations) {
   constexpr rpc::MethodInfo kCreateSymlink{"filesystem",
@@ -291,8 +291,8 @@ TEST_F(MetricsTest, EachFallbackIsCountedByItsName) {
   expect_all();
 }
 
-// If each connection took a thread, and the server had eight, the silent connections would block it
-// for 64 seconds.
+// If each connection took a thread, and the server had eight, the silent connections would block
+// the server for 64 seconds.
 TEST_F(MetricsTest, SilentConnectionsDoNotBlockPrometheus) {
   std::vector<std::unique_ptr<http_testing::HttpConnection>> silent;
   for (size_t i = 0; i < 4 * HttpLimits().connections; ++i) {

@@ -10,10 +10,10 @@
 namespace csi_proxy::observability {
 namespace {
 
-// The percentage of tenant_part.h for the kinds of a process among the kinds of its tenant.
+// Limits, in percent, a process's part of its tenant's kinds (tenant_part.h).
 constexpr size_t kTenantShare = 75;
 
-// The name of the one kind that a tenant's refusals for its limits share.
+// Stands for every method that a tenant's limit refuses, so that the refusals share one kind.
 constexpr char kAnyMethod[] = "*";
 
 bool IsLimit(absl::StatusCode code) { return code == absl::StatusCode::kResourceExhausted; }

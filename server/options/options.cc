@@ -119,7 +119,7 @@ Value Choice(T* out, const char* name, const char* first, const char* other, T v
   };
   return {kText, name, first, store, absl::StrCat(first, " or ", other)};
 }
-// Makes the value of a size in megabytes. 0, or a size that is too large in bytes, means no limit.
+// Makes the value of a size in megabytes. 0, or a size whose bytes exceed size_t, means no limit.
 Value LogSize(size_t* out) {
   return {kUint, "MB", absl::StrCat(*out), [=](const std::string& value) {
             constexpr size_t kMost = std::numeric_limits<size_t>::max() >> 20;

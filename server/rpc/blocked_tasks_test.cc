@@ -148,7 +148,7 @@ TEST_F(BlockedTest, AHundredWaitingCallsOfATenantLeaveSlotsToOtherTenants) {
   }
 }
 
-// Two executors with one slot each. Over both, a tenant may have two waiting calls more than slots.
+// Two executors have one slot each. In both together, a tenant may begin two more calls than slots.
 TEST_F(BlockedTest, WaitingCallsOfATenantAreLimitedOverAllExecutors) {
   const Executor::Limits limits{
       .max_threads = 1, .max_queued = 8, .max_blocked = 8, .max_blocked_of_tenant = 2};

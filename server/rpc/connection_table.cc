@@ -119,8 +119,8 @@ std::shared_ptr<Client> ConnectionTable::EvictFromLargest(std::vector<Line*> can
 std::shared_ptr<Client> ConnectionTable::EvictFrom(Line& line, Client* incoming,
                                                    ConnectionBeforePreface** displaced) {
   if (!line.silent.empty()) {
-    // A process that dials fast must not end the silent connections of another process of its
-    // tenant.
+    // Prefers a silent connection of `incoming`, so that a process that dials fast does not end
+    // those of another process of its tenant.
     const auto own = std::ranges::find_if(
         line.silent, [incoming](const auto* silent) { return silent->client.get() == incoming; });
     *displaced = own != line.silent.end() ? *own : line.silent.front();

@@ -137,7 +137,7 @@ TEST_F(ConnectionTableTest, EvictionOrderIsSilentThenNeverUsedThenWithoutARecent
   ConnectionBeforePreface* const silent = New(one_);
   Admit(silent);
   EXPECT_EQ(Admit(New(two_)), silent);
-  // The client with most connections loses one, not the client that dials.
+  // The client with the most connections loses one; the client that dials does not.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"c"}) << "it has never made a call";
   served[0]->BeginCall();
@@ -203,7 +203,7 @@ TEST_F(ConnectionTableTest, ATenantOfManyProcessesLosesConnectionsToAnotherTenan
   for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("honest", i));
   Serve(two_, "last");
   ASSERT_EQ(hung_up_.size(), 1u);
-  // The honest process has the most connections, but its tenant has fewer than the greedy one.
+  // The honest process has the most connections, but its tenant has fewer than the greedy tenant.
   Serve(three_, "late");
   ASSERT_EQ(hung_up_.size(), 2u);
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");
@@ -263,7 +263,7 @@ TEST_F(ConnectionTableTest, ATenantsConnectionsAreLimitedOverAllPipes) {
   Serve(one_, "honest", 1);
   Serve(second, "b1", 1);
   EXPECT_EQ(hung_up_, Names{"a0"});
-  // The pipe is full, so another connection to it must go.
+  // The pipe is full, so another connection to the pipe is evicted.
   Serve(second, "b2", 1);
   EXPECT_EQ(hung_up_, (Names{"a0", "b0"}));
   Serve(one_, "honest", 2);

@@ -144,8 +144,8 @@ class UnaryCall final : public Task, public transport::Connection::Canceller {
   const ServedCall call_;
   std::string response_;
   bool entered_ = false;
-  // True while TryRunInline() runs the call. TryRunInline() deletes the call then, so Answer() must
-  // not.
+  // True while TryRunInline() runs the call. TryRunInline() then deletes the call, so Answer() must
+  // not delete it.
   bool is_inline_ = false;
 };
 

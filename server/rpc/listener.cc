@@ -11,7 +11,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// Counts and logs a connection that is ended for its frames, and keeps the client's account.
+// Counts, and may log, a connection that is ended for its frames. Keeps the client's account.
 void OnViolation(ConnectionTable& table, ClientRegistry& clients, const std::string& pipe,
                  const std::shared_ptr<Client>& client, transport::Http2Violation violation) {
   clients.Remember(client);

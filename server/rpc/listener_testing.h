@@ -1,4 +1,4 @@
-// For tests: a listener with a service that keeps its calls, and raw clients.
+// A listener with a service that keeps its calls, and raw clients, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class RawClient {
   intptr_t handle_;
 };
 
-// Return the place of a test's pipes, and the name of a pipe.
+// On Windows each call of TestPipeName() returns a new name.
 PipePlace TestPlace();
 std::string TestPipeName();
 

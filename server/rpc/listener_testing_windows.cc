@@ -29,8 +29,8 @@ bool RawClient::Send(absl::string_view bytes) {
                    nullptr) &&
          written == bytes.size();
 }
-// Returns true only if the server has disconnected its end: if it only closed the end, the pipe's
-// name would exist as long as this client.
+// Returns true only if the server has disconnected its end. If the server only closed its end, the
+// pipe's name would exist as long as this RawClient.
 bool RawClient::Ended(std::string* received) {
   char bytes[256];
   DWORD read = 0;

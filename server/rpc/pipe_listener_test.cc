@@ -37,7 +37,7 @@ TEST_F(PipeListenerTest, ManyConcurrentClientsAllConnect) {
   EXPECT_TRUE(Eventually([&] { return counters().adopted == 200; }));
 }
 
-TEST_F(PipeListenerTest, AnswersWrittenBeforeTheEndAreRead) {
+TEST_F(PipeListenerTest, AnswersWrittenBeforeTheStopAreRead) {
   Start({});
   RawClient client = Dial();
   ASSERT_TRUE(client.Send(kHttp2Preface));

@@ -45,7 +45,7 @@ constexpr size_t kFirstBytes = 256;
 // The time for a client to read its last answers.
 constexpr absl::Duration kReadingTime = absl::Seconds(2);
 
-constexpr absl::Duration kLongestWait = absl::Minutes(1);  // the watcher's, if nothing is due
+constexpr absl::Duration kLongestWait = absl::Minutes(1);  // the watcher's wait if nothing is due
 
 class PipeListener final : public Listener {
  public:
@@ -194,7 +194,7 @@ void PipeListener::Stop() {
   // The watcher must be joined first, because it may post work.
   if (watcher_.joinable()) watcher_.join();
   const MutexLock lock(mutex_);
-  // Cancelled operations end on threads of the port. These remove their instances.
+  // Cancelled operations end on threads of the port, which remove the instances.
   while (!instances_.empty() || handling_ > 0) changed_.Wait(mutex_);
 }
 

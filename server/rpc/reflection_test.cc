@@ -53,7 +53,7 @@ class ReflectionTest : public testing::Test {
     return Ask(request);
   }
 
-  // Returns the names of the files in an answer, and checks that each file equals the linked one.
+  // Returns the names of the files in an answer, and checks that each file equals the linked file.
   static std::vector<std::string> Files(const Response& response) {
     std::vector<std::string> names;
     for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {

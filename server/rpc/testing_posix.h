@@ -13,7 +13,7 @@
 
 namespace csi_proxy::rpc {
 
-// Returns a new socket after calling `function`, bind or connect, for it; invalid if that fails.
+// Returns a new socket if `function` (bind or connect) succeeds, else an invalid descriptor.
 inline UniqueFd UnixSocket(const std::string& path,
                            int (*function)(int, const sockaddr*, socklen_t)) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -26,10 +26,10 @@ inline UniqueFd UnixSocket(const std::string& path,
   return fd;
 }
 
-// Returns a connected socket; invalid if no server listens.
+// Returns a connected socket, or an invalid descriptor if no server listens.
 inline UniqueFd ConnectUnix(const std::string& path) { return UnixSocket(path, connect); }
 
-// Returns a listening socket; invalid if the path exists.
+// Returns a listening socket, or an invalid descriptor if the path exists.
 inline UniqueFd ListenUnix(const std::string& path) {
   UniqueFd fd = UnixSocket(path, bind);
   listen(fd.get(), 10);

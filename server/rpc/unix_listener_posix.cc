@@ -43,9 +43,9 @@ constexpr rlim_t kSpareDescriptors = 64;
 constexpr int kEvictionsAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
 
-// The maximum of accepted connections that wait for their turn, and of turns between two checks for
-// new connections. The thread accepts waiting connections immediately, because the system has one
-// queue for all clients of a pipe, and refuses the next client when the queue is full.
+// The maximum of accepted connections that wait for a turn, and the maximum of turns between checks
+// for new connections. The thread accepts connections immediately, because the system has one queue
+// for all clients of a pipe, and refuses the next client when it is full.
 constexpr size_t kMaxArrivals = 4096;
 constexpr int kTurnsAtOnce = 32;
 

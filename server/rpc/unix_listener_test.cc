@@ -106,7 +106,7 @@ TEST_F(HeldListenerTest, AProcessThatDialsManyTimesDelaysNoOtherProcess) {
   const RawClient late = Dial();
   observer_.release.Notify();
   ASSERT_TRUE(Eventually([&] { return observer_.at_limit().size() == 302; }));
-  // The first turn is of the connection that held the thread.
+  // The first turn is that of the connection that held the thread.
   const std::vector<int64_t> turns = observer_.at_limit();
   EXPECT_EQ(std::count(turns.begin(), turns.begin() + 3, getpid()), 2);
   kill(child, SIGKILL);
@@ -120,7 +120,7 @@ TEST_F(UnixListenerTest, WithoutDescriptorsSilentConnectionsAreEvicted) {
   std::vector<RawClient> clients;
   for (int i = 0; i < 50; ++i) clients.push_back(Dial());
   ASSERT_TRUE(Eventually([&] { return counters().silent == 50; }));
-  // Both ends live in this process: leave one descriptor, for the client's end.
+  // Both ends live in this process, so one descriptor must be left for the client's end.
   UniqueFd one(socket(AF_UNIX, SOCK_STREAM, 0));
   UniqueFd two(socket(AF_UNIX, SOCK_STREAM, 0));
   rlimit tight = old_limit;

@@ -57,7 +57,7 @@ int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
   if (status.ok()) status = observability::InitLogging(options->log, event_log);
   // Reports bad flags or a bad log file where an operator looks for a service's failures.
   if (!status.ok()) (void)observability::InitLogging({}, event_log);
-  // Clients can cause messages of protobuf, so they are logged at full verbosity only. A message
+  // Clients can cause protobuf's messages, so the log has them at full verbosity only. A message
   // with which protobuf ends the process is always logged and flushed.
   observability::RouteLibraryLogs([](Severity severity, const LogText& line) {
     const auto calls = spdlog::get(observability::kCallLogger);

@@ -1,5 +1,5 @@
 // Supervisors for a process that the console stops (Ctrl-C, Ctrl-Break and close, which nssm and
-// containers send), and for one that the service control manager stops.
+// containers send), and for a process that the service control manager stops.
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -77,7 +77,7 @@ class Console final : public StopWaiter {
         return TRUE;
       case CTRL_CLOSE_EVENT:
       case CTRL_SHUTDOWN_EVENT: {
-        // Waits for the stop, because the process ends when this returns
+        // Waits for the stop, because the process ends when this handler returns
         // (https://learn.microsoft.com/windows/console/handlerroutine).
         self.RequestStop("close of the console");
         const MutexLock lock(self.mutex_);
@@ -109,8 +109,8 @@ class Service final : public StopWaiter {
     instance_ = this;
   }
 
-  // Returns FAILED_PRECONDITION immediately if the service control manager has not started the
-  // process
+  // Runs the service to its end. Returns FAILED_PRECONDITION immediately if the service control
+  // manager has not started the process
   // (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-startservicectrldispatcherw).
   absl::Status Run() {
     // Windows ignores the name for a process with one service, so any installed name works

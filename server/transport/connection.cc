@@ -8,8 +8,8 @@
 namespace csi_proxy::transport {
 namespace {
 
-// The bytes of one write. A write that the client does not read keeps at most these and a frame in
-// memory.
+// The bytes of one write. A write that the client does not read keeps at most these bytes and one
+// frame in memory.
 constexpr size_t kWriteBytes = 16 << 10;
 
 // After this many reads that ended synchronously, another thread reads on.
@@ -47,7 +47,7 @@ std::shared_ptr<Connection> Connection::New(std::shared_ptr<Stream> stream,
 
 void Connection::Start(absl::string_view received) {
   const std::shared_ptr<Connection> self = shared_from_this();
-  // Without memory for the posted work, the connection ends.
+  // If memory for the posted work is short, the connection ends.
   if (!stream_->Post([self, bytes = std::string(received)] {
         absl::string_view first = bytes;
         if (!first.empty() || self->stream_->Read(&first)) self->OnRead(first);
@@ -237,8 +237,8 @@ void Connection::Send() {
     writing_ = true;
     const uint64_t write = ++writes_;
     bool ok = false;
-    // Without the lock, because other threads must not wait for the system: they queue, and this
-    // thread takes their bytes.
+    // Writes without the lock, because other threads must not wait for the system. Other threads
+    // queue bytes, and this thread then takes them.
     const absl::string_view bytes = out_;
     mutex_.Unlock();
     const bool ended = stream_->Write(bytes, &ok);

@@ -66,7 +66,7 @@ class TestStream final : public Stream {
 
   std::deque<std::string> at_once;  // what reads return without waiting
   bool reading = false, writing = false;
-  bool stalls = false, fails = false;  // writes
+  bool stalls = false, fails = false;  // what happens to writes
   std::string written;
   int writes = 0;
   int hang_ups = 0, disconnects = 0;
@@ -188,7 +188,7 @@ TEST_F(ConnectionTest, AnswersToCallsOfOneReadAreSentInOneWrite) {
   EXPECT_GT(stream_->written.size(), 100u);
 }
 
-// Each write wakes a client that reads, so both are sent in one write.
+// Each write wakes a client that reads, so one write must carry both.
 TEST_F(ConnectionTest, APingsAcknowledgementIsSentWithTheAnswer) {
   Start(0);
   Pump();
@@ -206,7 +206,7 @@ TEST_F(ConnectionTest, APingsAcknowledgementIsSentWithTheAnswer) {
               ElementsAre(NGHTTP2_PING, NGHTTP2_HEADERS, NGHTTP2_DATA, NGHTTP2_HEADERS));
 }
 
-// Another thread begins the other calls, which must not block it.
+// While the second call blocks its thread, another thread begins the third call.
 TEST_F(ConnectionTest, ASlowCallDoesNotDelayTheStartOfOthers) {
   absl::Notification others;
   told_->on_request = [&](const Request& request) {
@@ -429,7 +429,7 @@ TEST_F(ConnectionTest, TheRequestsOfAStreamAreHandledOneAfterAnother) {
   const int32_t stream = client_.Begin(CallHeaders("/many"), Message("first"), false);
   told_->on_request = [&](const Request& request) {
     if (request.message != "first") return;
-    // Another thread reads the second request and the end meanwhile.
+    // During the first request, another thread reads the second request and the end.
     client_.Continue(stream, Message("second"), true);
     stream_->EndRead(client_.Send());
     EXPECT_EQ(told_->requests.size(), 1u);

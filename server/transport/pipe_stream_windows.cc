@@ -86,7 +86,7 @@ class PipeEnd final : public Stream {
   }
 
   // Cancels the operation that has begun if the connection has ended: another thread may have ended
-  // it before the operation began.
+  // the connection before the operation began.
   void CancelIfOver() {
     if (is_over_) pipe_->Cancel();
   }

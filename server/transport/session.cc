@@ -40,7 +40,7 @@ Nghttp2Session::Nghttp2Session(const SessionOptions& options, std::shared_ptr<Ht
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<uint32_t>(kUnaskedBytes)},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
        static_cast<uint32_t>(options_.max_header_list_bytes)},
-      // nghttp2 then builds no tree of the streams' priorities (CVE-2019-9513).
+      // With this setting nghttp2 builds no tree of the streams' priorities (CVE-2019-9513).
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
   };
   nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
@@ -178,7 +178,7 @@ void Nghttp2Session::OnBeginFrame(const nghttp2_frame_hd& frame) {
       return;
     case NGHTTP2_HEADERS:
       continuations_ = 0;
-      // Trailers, or a call after this session's GOAWAY.
+      // Charges trailers, and a call after this session's GOAWAY.
       if (frame.stream_id <= newest_ || going_away_) Pay(1);
       newest_ = std::max(newest_, frame.stream_id);
       return;
@@ -234,9 +234,9 @@ void Nghttp2Session::OnInvalidFrame(const nghttp2_frame& frame, int error) {
   part_bytes_ = 0;
   if (error == NGHTTP2_ERR_REFUSED_STREAM) return;
   if (error == NGHTTP2_ERR_FLOW_CONTROL && frame.hd.stream_id != 0) return;
-  // A client that closes its connection may name any stream as the server's last: grpc-go names
-  // an odd one (internal/transport/http2_client.go, outgoingGoAwayHandler). nghttp2 then ends the
-  // session. That is what the client wants.
+  // A client that closes its connection may name any stream as the server's last stream: grpc-go
+  // names an odd stream (internal/transport/http2_client.go, outgoingGoAwayHandler). nghttp2 then
+  // ends the session, as the client wants.
   if (frame.hd.type == NGHTTP2_GOAWAY) {
     ends_without_fault_ = true;
     return;
@@ -248,7 +248,7 @@ void Nghttp2Session::OnInvalidFrame(const nghttp2_frame& frame, int error) {
 void Nghttp2Session::OnFrameSent(const nghttp2_frame& frame) {
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
-      // Resets a stream whose answer ended before its request. Not before the headers are sent,
+      // Resets a stream whose answer ended before its request. Waits until the headers are sent,
       // because nghttp2 drops the headers of a stream that is about to be reset.
       if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
           nghttp2_session_get_stream_remote_close(session_, frame.hd.stream_id) == 0) {

@@ -219,7 +219,7 @@ TEST_F(SessionAttackTest, RepeatedTrailersEndTheConnection) {
 
 TEST_F(SessionAttackTest, TooManyDataFramesForAnEndedCallEndTheConnection) {
   Receive(Join({Open(), Reset()}));
-  // 113 empty frames have a KiB.
+  // 113 empty frames are about a KiB.
   const int taken = Until([&] { return Data(""); });
   EXPECT_GT(taken, 100000);
   EXPECT_LT(taken, 120000);
@@ -396,14 +396,14 @@ TEST_F(SessionAttackTest, TooManyUnreadRefusalsEndTheConnection) {
 // --- Memory ---
 
 TEST_F(SessionAttackTest, TheSizeOfAHeaderListIsLimited) {
-  // HPACK (RFC 7541, section 6.2.1): one long header in the table, then one byte for each copy.
+  // A long header enters HPACK's table (RFC 7541, section 6.2.1). Then each byte is a copy of it.
   const std::string value(4000, 'v');
   const std::string entry = std::string("\x40\1a\x7f\xa1\x1e", 6) + value;
   Receive(Frame(rpc::kHeaders, rpc::kEndHeaders, 1, entry + std::string(10000, '\xbe')));
   ExpectEnd(kHeaderBlock);
 }
 
-// HPACK keeps the text of a header until it is complete (RFC 7541, section 5.2). This one has
+// HPACK keeps the text of a header until it is complete (RFC 7541, section 5.2). This header has
 // 60,000 bytes.
 TEST_F(SessionAttackTest, TheSizeOfAnUnfinishedHeaderIsLimited) {
   for (const bool dropped : {false, true}) {

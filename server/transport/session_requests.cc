@@ -23,7 +23,7 @@ void Nghttp2Session::OpenWindows() {
 }
 
 void Nghttp2Session::OnBeginHeaders(const nghttp2_frame& frame) {
-  // The GOAWAY says that calls from here on were not begun, so clients may make them again.
+  // The GOAWAY says that later calls were not begun, so clients may make these calls again.
   if (frame.headers.cat != NGHTTP2_HCAT_REQUEST || going_away_) return;
   const std::optional<Http2Violation> refused = account_->BeginCall();
   if (!refused.has_value()) {

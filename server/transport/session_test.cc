@@ -311,7 +311,7 @@ TEST_F(SessionTest, MessagesAsLongAsTheWindowArrive) {
   }
 }
 
-// The account has room for four messages. The others wait, and the connection stays open.
+// The account has room for four messages. Further messages wait, and the connection stays open.
 TEST_F(SessionTest, ManyConcurrentLongCallsWaitForRoom) {
   Connect({.max_calls = 256});
   Pump();
@@ -392,7 +392,7 @@ TEST_F(SessionTest, AMessageStartedBeforeTheSettingsArrives) {
   EXPECT_EQ(handler_.requests[0].message, message);
 }
 
-// A request may outlive the handler, so the request must not contain a waiting room.
+// A request may outlive the handler, so no request may contain a MessageRoom that still waits.
 TEST_F(SessionTest, AMessageReceivedBeforeTheSettingsDoesNotWait) {
   const MessageRoom other(account_, account_->limits().room_bytes, &handler_);
   client_->Call("/v1.Volume/Mount", std::string(40000, 'x'));

@@ -63,7 +63,7 @@ inline std::string Message(absl::string_view text) {
 
 // What a client has received on a stream.
 struct Reply {
-  // By name; values of a name that comes again are joined by a comma.
+  // Keyed by name. A comma joins the values of a repeated name.
   std::map<std::string, std::string> headers;
   int header_blocks = 0;
   std::string data;
@@ -210,7 +210,7 @@ class SessionTest : public testing::Test {
     EXPECT_EQ(account_->unfinished(), 0u);
   }
 
-  // Replaces the connection by a new one of the same client.
+  // Replaces the connection with a new connection of the same client.
   void Connect(const SessionOptions& options = {}) {
     session_ = Session::New(options, account_, &handler_);
     client_ = std::make_unique<TestClient>();

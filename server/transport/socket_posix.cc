@@ -82,7 +82,7 @@ class Poller {
   const UniqueFd epoll_, wake_;
   Mutex mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
-  // By an id that is never reused: an event may be under way when its stream is destroyed.
+  // Keyed by an id that is never reused, because an event may outlive its stream.
   absl::flat_hash_map<uint64_t, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWork;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
@@ -110,7 +110,7 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
     return false;
   }
   void HangUp() override { shutdown(socket_.get(), SHUT_RDWR); }
-  // The client may still read what was written; that takes no memory of this process.
+  // The client may still read what was written. Unread bytes take no memory of this process.
   void Disconnect() override { HangUp(); }
   bool Post(std::function<void()> work) override {
     Poller::Get().Post(std::move(work));
@@ -146,7 +146,7 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
   }
 
   void Pull() {
-    // One for each thread, so that idle connections need no buffer.
+    // Each thread has one buffer, so that idle connections need none.
     thread_local std::array<char, 64 << 10> bytes;
     const ssize_t received = recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) return Await(EPOLLIN);

@@ -228,7 +228,7 @@ class AdviceTest : public testing::Test {
     }
   }
 
-  // Does, in the order of the advice, the steps that start a service.
+  // Takes the steps of the advice that start a service, in the order of the advice.
   static void Follow(absl::string_view advice, Rpcs& rpcs, Machine& machine) {
     const std::string name = absl::StrContains(advice, "=smphost") ? "smphost" : "MSiSCSI";
     const size_t start = advice.find(absl::StrCat("system start-service --name=", name));

@@ -20,7 +20,7 @@ namespace csi_proxy::ctl::diagnose {
 
 namespace proto = ::csi_proxy::simulated;
 
-// For each advice without a repair: its words that name who must act.
+// Maps each advice without a repair to its words that name who must act.
 inline const std::map<std::string, std::string> kActors = {
     {"long-call", "names the WmiPrvSE.exe of Storage or SMB: end it"},
     {"limited-client", "stop or mend its processes"},
@@ -141,9 +141,9 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
   // Returns true if nothing can be written on C:.
   bool is_frozen() const { return is_frozen_; }
 
-  // Attaches the disks that were detached, and brings online those that went offline.
+  // Attaches the disks that were detached, and brings the disks that went offline back online.
   void GiveBackDisks() {
-    // Not AttachDisk(), which first checks the node, with its unprintable links.
+    // Bypasses AttachDisk(), which would first check the node and its unprintable links.
     machine_.core()->Change([this](NodeState& state) {
       state.disks.insert(state.disks.end(), detached_.begin(), detached_.end());
     });

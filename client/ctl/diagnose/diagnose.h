@@ -16,7 +16,7 @@ namespace csi_proxy::ctl::diagnose {
 using Consent = std::function<bool()>;
 
 // Looks for faults. Passes to `show` what each look has found. Returns an error if the service
-// answers no call.
+// answers no call, or if the API lacks a field.
 absl::StatusOr<Diagnosis> Diagnose(
     Rpcs& rpcs, const top::FetchMetrics& fetch,
     const std::function<void(const Diagnosis& part)>& show = [](const Diagnosis&) {});
@@ -31,7 +31,7 @@ inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
 // Looks for faults of `kinds` and, if one can be repaired, passes the plan to `show`. With consent,
 // looks again for each fault that can be repaired, and repairs it if it is unchanged. Calls `wait`
-// to pause. Returns an error if the service answers no call. REQUIRES: `kinds` are in kKinds.
+// to pause. Returns an error as Diagnose() does. REQUIRES: `kinds` are in kKinds.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent,

@@ -36,7 +36,7 @@ struct FindingFacts {
 };
 
 inline constexpr FindingFacts kFindingTable[] = {
-    // Which process hosts a class of WMI:
+    // This page tells which process hosts a class of WMI:
     // learn.microsoft.com/previous-versions/windows/desktop/wmisystemprov/msft-providers
     {"long-call", "long-calls", "has run for $0 s; calls for the same object wait",
      "none: the service's log names the object; mend the disk or server that it waits for. For "
@@ -165,7 +165,7 @@ inline constexpr FindingFacts kFindingTable[] = {
      "restarts"},
 };
 
-// The position of a row, by its name. An unknown name does not compile.
+// A row, found by its name at compile time. An unknown name does not compile.
 struct FindingId {
   consteval FindingId(const char* name) : row(0) {
     while (std::string_view(kFindingTable[row].name) != name) ++row;

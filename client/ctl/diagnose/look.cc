@@ -156,7 +156,7 @@ void LookAtSpace(Rpcs& rpcs, Findings* findings) {
                      unknown.size() == 1 ? " volume, at " : " volumes, as at ", unknown[0]);
 }
 
-// Adds a finding if the initiator's service does not run although the node is to do iSCSI.
+// Adds a finding if the initiator's service does not run although the node seems to use iSCSI.
 void LookAtInitiator(Rpcs& rpcs, Findings* findings) {
   const absl::StatusOr<Answer> service = rpcs.Call("system.GetService", {{"name", "MSiSCSI"}});
   if (!service.ok() || service->Text("status") == "RUNNING") return;

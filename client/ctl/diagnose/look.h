@@ -23,7 +23,7 @@ struct FindingWithRepair {
   FindingWithRepair(FindingId id, std::string where, std::string what,
                     const std::vector<std::string>& arguments = {}, Fields fields = {});
 
-  // Replaces the finding's advice, and its repair, by those of the row `id`.
+  // Replaces the finding's advice, and its repair, with those of the row `id`.
   void Advise(FindingId id, const std::vector<std::string>& arguments = {});
 
   Finding finding;

@@ -44,7 +44,7 @@ bool IsPublished(const std::string& where) { return IsBelow(where, "\\pods\\", "
 // A mounted folder, or a link that may be broken.
 struct BrokenLink {
   std::string where, target, what;
-  // Other links may lead to it.
+  // True if other links may lead to the entry.
   bool may_be_used = false;
 };
 

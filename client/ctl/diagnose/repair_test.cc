@@ -166,7 +166,7 @@ TEST_F(RepairTest, RepairWaitsForALinkBeforeItRemovesALeakedMapping) {
   EXPECT_LE(waited_, kLinkFollows);
 }
 
-// A stage comes between the last look and UnstageShare.
+// A driver stages the share between the last look and UnstageShare.
 TEST_F(RepairTest, AMappingThatTheServiceKeepsIsReportedAsChanged) {
   for (const char* kept : {R"({"other_links": ["C:\\k\\new"]})", R"({"incomplete": true})"}) {
     pipes_.answers["storage.UnstageShare"].json = kept;

@@ -56,7 +56,7 @@ void Take(const Step& step, const std::set<std::string>& passed, const Options& 
   const SteadyTime start = SteadyTime::Now();
   const std::string found = step.run(attempt);
   report->set_milliseconds(Milliseconds(SteadyTime::Now() - start));
-  // Once a field is missing, it is missing for all later steps too; the clean-up needs none.
+  // Once a field is missing, it is missing for all later steps too. The clean-up reads no field.
   const std::string& missing = rpcs.missing_field();
   attempt.Expect(missing.empty() || step.name == kCleanUp, "the API has no field ", missing);
   if (attempt.ok()) return end(OK, found);

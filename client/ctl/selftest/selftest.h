@@ -33,7 +33,7 @@ struct State {
 };
 
 // The calls and expectations of a step. After the first failure, later calls do nothing, so that a
-// step reads as a list of expected events. Rpcs are named as by Rpcs::Call().
+// step reads as a list of expected events. The names of rpcs are those of Rpcs::Call().
 class Attempt {
  public:
   // REQUIRES: the arguments outlive the object.
@@ -89,7 +89,7 @@ class Attempt {
   // Returns OK if a call only reads, or names no other disk than the operator's and no other volume
   // than the one on it.
   absl::Status MayTouch(absl::string_view rpc, const Fields& fields) const;
-  // Makes a registered call now and, if it succeeds, removes it.
+  // Makes a registered call now and, if the call succeeds, removes it from the list.
   Answer Finish(absl::string_view what);
 
   // Calls that several steps make.
@@ -122,7 +122,7 @@ class Attempt {
   void SetOnline(bool online);
   void TakeOfflineAndOnline();
   void ExpectOnDisk(const std::string& volume);
-  // Expects the number of the operator's disk; otherwise the error ends with `number`.
+  // Expects that `number` is the operator's disk; otherwise the error ends with `number`.
   template <typename... Parts>
   void ExpectOwn(uint64_t number, const Parts&... otherwise) {
     Expect(number == options_.disk(), otherwise..., number);
@@ -177,7 +177,7 @@ struct Step {
   const char* rpcs;
   // Earlier steps that must have passed, separated by blanks.
   const char* needs;
-  // The step is skipped unless this flag is given: `smb-share`. Empty: it always runs.
+  // The step is skipped unless this flag is given: `smb-share`. If empty, the step always runs.
   absl::string_view only_with;
   std::function<std::string(Attempt& attempt)> run;
 };

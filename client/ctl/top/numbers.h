@@ -49,7 +49,7 @@ struct Numbers {
   std::map<std::string, double> long_calls;
   // How often Windows did not do what the service expects, by the name of the fallback.
   std::map<std::string, double> fallbacks;
-  // By name; empty for a service that does not report them.
+  // In the order of the metrics; empty for a service that does not report its flags.
   std::vector<FlagInForce> flags;
   // The start time of the service; InfinitePast if the metrics do not contain it.
   absl::Time started = absl::InfinitePast();
@@ -92,7 +92,7 @@ absl::Status ReadExposition(absl::string_view text,
 // host the address is on this machine. Returns INVALID_ARGUMENT if the address is invalid.
 absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view text);
 
-// Returns the text at `/metrics`. UNAVAILABLE if no server answers, or one that does not speak
+// Returns the text at `/metrics`. UNAVAILABLE if no server answers, or if the server does not speak
 // HTTP; DEADLINE_EXCEEDED after about the timeout; FAILED_PRECONDITION if the server has no
 // metrics; RESOURCE_EXHAUSTED if the text is too large.
 using FetchMetrics = std::function<absl::StatusOr<std::string>()>;

@@ -94,7 +94,7 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
     Group* const row = report.add_groups();
     row->set_group(group);
     row->set_queued(Find(counted.queued, group));
-    // Clamped, because the two numbers are not read at the same moment.
+    // Clamps at 0, because the two numbers are not read at the same moment.
     row->set_running(std::max(0.0, Find(counted.in_flight, group) - row->queued()));
   }
   for (const auto& [rpc, seconds] : counted.long_calls) {
@@ -159,7 +159,7 @@ absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
     return absl::OkStatus();
   }
   const size_t rows = style.clears ? kRowsOnTerminal : std::numeric_limits<size_t>::max();
-  // Written in one call, so that the screen does not flicker.
+  // Writes in one call, so that the screen does not flicker.
   out << absl::StrCat(style.clears ? kClearScreen : "", ToText(report, rows)) << std::flush;
   return absl::OkStatus();
 }

@@ -18,8 +18,8 @@ func fullPath(path string) string {
 	return path
 }
 
-// Disk returns the disk with that number, or nil. An iSCSI target's disks are there while it is
-// connected.
+// Disk returns the disk with that number, or nil. The disks of an iSCSI target exist while the
+// target is connected.
 func (s *State) Disk(number uint32) *Disk {
 	for i := range s.Disks {
 		if s.Disks[i].Number == number {
@@ -104,7 +104,7 @@ func (s *State) At(path string) *File {
 }
 
 // MountedAt returns the id of the volume that is mounted at a path, after following all links. It
-// returns "" if no volume is mounted there, or its disk is gone or offline.
+// returns "" for a drive's root, or if no volume is mounted there or its disk is gone or offline.
 func (s *State) MountedAt(path string) string {
 	full := fullPath(path)
 	volume, file := s.walk(full, true, 0)

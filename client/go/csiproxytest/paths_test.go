@@ -2,7 +2,7 @@ package csiproxytest
 
 import "testing"
 
-func TestAVolumeWithADriveLetterIsMountedAtAFolderToo(t *testing.T) {
+func TestMountedAtFindsAVolumeThatAlsoHasADriveLetter(t *testing.T) {
 	const id = `\\?\Volume{00000000-c511-4c0d-9000-000000000001}\`
 	state := State{Disks: []Disk{{Partitions: []Partition{
 		{Volume: &Volume{DriveLetter: "C", Files: []File{{Path: "mounted", MountedVolumeID: id}}}},

@@ -127,7 +127,7 @@ type ISCSIPortal struct {
 	Targets    []ISCSITarget `json:"target"`
 }
 
-// ISCSITarget is a target behind a portal. The node has its disks while it is connected.
+// ISCSITarget is a target behind a portal. The node has its disks while the target is connected.
 type ISCSITarget struct {
 	IQN       string `json:"iqn"`
 	Connected bool   `json:"connected"`

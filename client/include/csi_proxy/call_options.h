@@ -10,14 +10,14 @@
 namespace csi_proxy {
 
 struct CallOptions {
-  // How long the call may take, connecting included. Zero: the client's default, or kDefaultTimeout
-  // if that is zero too. absl::InfiniteDuration(): no limit.
+  // How long the call may take, connecting included. Zero stands for the client's default, or
+  // kDefaultTimeout if the default is zero. absl::InfiniteDuration() means no limit.
   absl::Duration timeout = absl::ZeroDuration();
-  // Ends the call with CANCELLED when notified. Not owned; must outlive the call. Null: the
-  // client's default; if that is null too, the call cannot be cancelled.
+  // Ends the call with CANCELLED when notified. Not owned; must outlive the call. Null stands for
+  // the client's default; if that is null too, the call cannot be cancelled.
   const absl::Notification* cancelled = nullptr;
   // The W3C traceparent of the caller's span, shown in the log and audit lines of the call. Not
-  // owned; must outlive the call. Empty: the client's default. Ignored unless it is valid.
+  // owned; must outlive the call. Empty stands for the client's default. Ignored unless valid.
   absl::string_view traceparent = {};
 };
 

@@ -42,18 +42,18 @@ enum class Mode {
 struct ClientOptions {
   Mode mode = Mode::kAuto;
 
-  // Remote mode, not on Windows: the directory of the sockets. Empty: the environment variable
-  // CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if that is unset.
+  // In remote mode, except on Windows, the directory of the sockets. If empty, the directory is
+  // that in the variable CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if the variable is unset.
   std::string socket_dir = {};
-  // Remote mode: how long a call waits for a pipe without a server, for example while the service
-  // restarts. Then the call fails with UNAVAILABLE.
+  // In remote mode, how long a call waits for a pipe that is missing or has no server, for example
+  // while the service restarts. Then the call fails with UNAVAILABLE.
   absl::Duration connect_timeout = absl::Seconds(5);
 
-  // Embedded mode: the node to act on. Null: one node with default NodeOptions for all connections
-  // of the process: this machine on Windows; elsewhere a simulated node, with a warning.
+  // In embedded mode, the node to act on. If null, all connections of the process share a node with
+  // default NodeOptions: this machine on Windows, elsewhere a simulated node, with a warning.
   std::shared_ptr<Node> node = nullptr;
 
-  // Receives the mode that kAuto has chosen, with the reason. Null: standard error.
+  // Receives kAuto's choice of the mode, with the reason. If null, standard error receives it.
   LogFunction log = nullptr;
 };
 
@@ -78,9 +78,9 @@ class Connection {
 // Chooses the mode and returns a connection. In remote mode the service need not be running. In
 // embedded mode Connect() opens the node, and returns the error if that fails.
 //
-// INVALID_ARGUMENT if CSI_PROXY_MODE has an unknown value; UNIMPLEMENTED if the mode is not linked;
-// FAILED_PRECONDITION if kAuto finds only embedded mode linked, and this process runs, or may run,
-// in an ordinary Windows container.
+// INVALID_ARGUMENT if kAuto finds an unknown value in CSI_PROXY_MODE; UNIMPLEMENTED if the mode is
+// not linked; FAILED_PRECONDITION if kAuto finds only embedded mode linked, and this process runs,
+// or may run, in an ordinary Windows container.
 absl::StatusOr<std::shared_ptr<Connection>> Connect(ClientOptions options = {});
 
 }  // namespace csi_proxy

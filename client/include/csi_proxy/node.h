@@ -38,9 +38,9 @@ class OwnNode;
 
 // The objects that calls may act on, and the limits of calls. The defaults are the service's.
 struct NodeOptions {
-  // Paths in calls must lead into these directories. At least one; each absolute and on a drive.
+  // Paths in calls must lead into these directories: at least one, each absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
-  // Names of the services that calls may start and stop. Empty: all.
+  // Names of the services that calls may start and stop. If empty, all services.
   std::vector<std::string> allowed_services = {};
   // If true, new SMB mappings require encryption.
   bool require_privacy = true;
@@ -57,15 +57,15 @@ struct NodeOptions {
   size_t max_queued = 384;
   absl::Duration max_call_duration = absl::Minutes(10);
 
-  // Not on Windows: a directory, created if necessary. Processes that give the same directory
-  // exclude each other's calls. Empty: only this process uses the node.
+  // Except on Windows, a directory, created if necessary. Processes that give the same directory
+  // exclude each other's calls. If empty, only this process may use the node.
   std::string lock_directory = {};
 
-  // Receives audit lines and failures. Null: standard error.
+  // Receives audit lines and failures. If null, standard error receives them.
   LogFunction log = nullptr;
 
   // `HOST:PORT` of metrics of the versioned clients' calls for Prometheus, for example
-  // `127.0.0.1:9090`; `:9090` for all addresses. Their names are the service's. Empty: no metrics.
+  // `127.0.0.1:9090`; `:9090` for all addresses. The names are the service's. If empty, no metrics.
   std::string metrics_bind_address = {};
 };
 

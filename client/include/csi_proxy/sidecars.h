@@ -36,19 +36,19 @@ struct RegistrarOptions {
   // How long the registration socket may take to answer the registrar's own /healthz.
   absl::Duration timeout = absl::Seconds(1);
   // A file that the registrar creates when the kubelet has accepted the driver, and removes at its
-  // own start and stop. Empty: no file.
+  // own start and stop. If empty, no file.
   std::string marker_file = {};
-  // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all. Empty: not
-  // served.
+  // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all. If empty, it is
+  // not served.
   std::string http_endpoint = {};
   // If the kubelet does not call the registration socket within this time, the socket is created
   // again, because a kubelet on Windows sometimes misses a socket
   // (https://github.com/kubernetes-csi/node-driver-registrar/issues/143). Later waits grow to five
-  // minutes, or to this time if it is longer. Zero: the registrar waits without limit.
+  // minutes, or to this time if it is longer. With zero the registrar waits without limit.
   absl::Duration registration_timeout = absl::Seconds(30);
   // If true, the registrar's own /healthz answers 500 until the kubelet has registered the driver.
   bool health_requires_registration = false;
-  // Receives log lines about registration. Null: SidecarsOptions.log.
+  // Receives log lines about registration. If null, SidecarsOptions.log receives them.
   LogFunction log = nullptr;
 };
 
@@ -63,14 +63,14 @@ struct LivenessProbeOptions {
   std::string metrics_address = {};
   std::string metrics_path = "/metrics";
   bool serve_metrics = true;
-  // Receives log lines about probes. Null: SidecarsOptions.log.
+  // Receives log lines about probes. If null, SidecarsOptions.log receives them.
   LogFunction log = nullptr;
 };
 
 struct SidecarsOptions {
   // The driver's socket as this process sees it: a path, or `unix://` and a path. Required.
   std::string csi_address = {};
-  // The driver's name. Empty: Sidecars asks the driver.
+  // The driver's name. If empty, Sidecars asks the driver.
   std::string driver_name = {};
   // If the driver does not answer within this time after the start, `on_failed` is called.
   absl::Duration connect_timeout = absl::InfiniteDuration();
@@ -88,7 +88,7 @@ struct SidecarsOptions {
   // did not answer in time or returned no valid name, or listening failed. Must not destroy the
   // Sidecars. May be null.
   std::function<void(const absl::Status& why)> on_failed = nullptr;
-  // Receives all other log lines. Null: standard error.
+  // Receives all other log lines. If null, standard error receives them.
   LogFunction log = nullptr;
 };
 

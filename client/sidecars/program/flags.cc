@@ -75,7 +75,7 @@ constexpr FlagRow kTable[] = {
     {"connection-timeout", kEach, kDuration, "0", ""},
     {"enable-pprof", kRegistrarOnly, kBool, "false", ""},
     {"automaxprocs", kProcess, kBool, "false", ""},
-    // Accepted and ignored: the log goes to standard error with a fixed verbosity.
+    // These flags are ignored, because the log goes to standard error with a fixed verbosity.
     {"v", kProcess, kLevel, "0", ""},
     {"add_dir_header", kProcess, kBool, "false",
      "the log's lines give the folder of the source file as well"},

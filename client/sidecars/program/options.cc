@@ -25,7 +25,7 @@ namespace {
 constexpr auto kRegistrar = Component::kRegistrar;
 constexpr auto kLivenessProbe = Component::kLivenessProbe;
 
-// csi-lib-utils' default: after this wait a lone registrar exits and is restarted.
+// The default of csi-lib-utils. After this wait a lone registrar exits and is restarted.
 constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
 
 constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",

@@ -21,7 +21,7 @@ struct ProgramOptions {
   // If true, the program only checks, by the registrar's marker file, whether the kubelet has
   // registered the driver.
   bool probe_registration = false;
-  // Complete, except for the callbacks.
+  // All options are set, except for the callbacks.
   SidecarsOptions sidecars;
   // Only the format and the headers have an effect.
   observability::LogOptions log;

@@ -292,8 +292,8 @@ TEST(ProgramOptionsTest, HelpAndVersionNeedNoOtherFlags) {
   }
 }
 
-// Go's flag package exits with code 2 on malformed flags.
-TEST(ProgramOptionsTest, MalformedFlagsAreUsageErrors) {
+// Go's flag package exits with code 2 on unknown and malformed flags.
+TEST(ProgramOptionsTest, UnknownAndMalformedFlagsAreUsageErrors) {
   const struct {
     std::string program;
     std::vector<std::string> arguments;

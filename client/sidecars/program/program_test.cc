@@ -319,7 +319,7 @@ TEST_F(ProgramPosixTest, ADriverCannotFloodTheLog) {
   Kubelet(socket_).Notify(true, "");
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(Output(), "accepted"); })) << Output();
   const std::string output = Output();
-  // Twice the limit of a minute, because a minute may end within the loop.
+  // The bound is twice the limit of a minute, because a minute may end within the loop.
   EXPECT_LT(std::count(output.begin(), output.end(), '\n'), 130);
 }
 

@@ -66,7 +66,7 @@ TEST_F(ComDoubleTest, MethodsRunOnlyOnTheirObjectsWithTheirParameters) {
   EXPECT_EQ(Exec(partition, "Resize"), WBEM_E_INVALID_METHOD_PARAMETERS);
 }
 
-TEST_F(ComDoubleTest, AQueryFailsOnTheFirstRead) {
+TEST_F(ComDoubleTest, TheFirstReadReturnsTheErrorOfAQuery) {
   EXPECT_EQ(FirstNext("SELECT * FROM MSFT_NoSuch"), WBEM_E_INVALID_CLASS);
   EXPECT_EQ(FirstNext("SELECT * FORM MSFT_Disk"), WBEM_E_INVALID_QUERY);
   EXPECT_EQ(FirstNext("SELECT * FROM MSFT_Disk WHERE Number = 'one'"), WBEM_E_INVALID_QUERY);

@@ -48,7 +48,7 @@ func (b Bound) Context() context.Context {
 }
 
 // Bind returns api with ctx as the context of its calls, if api has a method WithContext. The host
-// APIs of this module have one; others, for example a test's, need not.
+// APIs of this module have one; other host APIs, for example a test's, need not have one.
 func Bind[API any](ctx context.Context, api API) API {
 	if bindable, ok := any(api).(interface{ WithContext(context.Context) API }); ok {
 		return bindable.WithContext(ctx)
@@ -69,8 +69,8 @@ type lazy struct {
 	other grpc.ClientConnInterface
 }
 
-// ReplaceProcess makes conn the connection of all host APIs that name none. restore undoes this. ok
-// is false if the connection is already replaced.
+// ReplaceProcess makes conn the connection of all host APIs that name no connection. restore undoes
+// the replacement. ok is false if the connection is already replaced.
 func ReplaceProcess(conn grpc.ClientConnInterface) (restore func(), ok bool) {
 	process.mutex.Lock()
 	defer process.mutex.Unlock()

@@ -1,4 +1,4 @@
-// Package disk finds, partitions and takes online or offline the disks of a Windows node.
+// Package disk finds and partitions the disks of a Windows node, and brings them online or offline.
 package disk
 
 import (
@@ -32,7 +32,7 @@ type Interface interface {
 	Rescan(context.Context, *RescanRequest) (*RescanResponse, error)
 	// SetDiskReadOnly sets or clears a disk's read-only attribute.
 	SetDiskReadOnly(context.Context, *SetDiskReadOnlyRequest) (*SetDiskReadOnlyResponse, error)
-	// SetDiskState takes a disk online or offline.
+	// SetDiskState brings a disk online or takes it offline.
 	SetDiskState(context.Context, *SetDiskStateRequest) (*SetDiskStateResponse, error)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
 )
 
-// The terms of WMI's Win32_Service.
+// The words of WMI's Win32_Service, with this package's constants.
 var (
 	startTypes = map[string]StartType{
 		"Boot":     START_TYPE_BOOT,

@@ -37,15 +37,15 @@ struct Fault {
   // fails with `code` before it changes anything. Calls from the node to Windows are `win32.*` and
   // `wmi.*`; server/simulator/README.md lists them.
   std::string operation = {};
-  // The object in the request: a disk number, volume id, path, share, IQN or service. Empty: any.
+  // The object in the request: a disk number, volume id, path, share, IQN or service. Empty is any.
   std::string resource = {};
-  // How many matching operations the fault hits. 0: all of them.
+  // How many matching operations the fault hits. 0 means all of them.
   uint32_t times = 0;
   // How long the operation is delayed.
   absl::Duration latency = absl::ZeroDuration();
-  // The result of the operation. kOk: the operation is only delayed.
+  // The result of the operation. With kOk the operation is only delayed.
   absl::StatusCode code = absl::StatusCode::kOk;
-  // The Windows error in the text, for example 5 for "access denied". 0: no such error.
+  // The Windows error in the text, for example 5 for "access denied". 0 means no such error.
   uint32_t windows_error = 0;
 };
 

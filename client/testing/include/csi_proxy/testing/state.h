@@ -100,8 +100,8 @@ struct State {
   std::vector<IscsiPortal> iscsi_portals = {};
   std::vector<Service> services = {};
 
-  // Return null if the object does not exist. The disks of a target exist while it is connected,
-  // and the volumes of a disk while it is online.
+  // Return null if the object does not exist. A target's disks exist while the target is connected,
+  // and a disk's volumes while the disk is online.
   const Disk* FindDisk(uint32_t number) const;
   const Volume* FindVolume(absl::string_view id) const;
   const SmbMapping* FindMapping(absl::string_view share) const;
@@ -110,8 +110,8 @@ struct State {
   // last component. Accepts the kubelet's spelling: `/var/lib/kubelet` is on `C:`.
   std::optional<File> At(absl::string_view path) const;
   // Returns the id of the volume that is mounted at a path, after following all links. Returns ""
-  // if no volume is mounted there, if the volume has a drive letter, or if its disk is missing or
-  // offline.
+  // if no volume is mounted there, if the path is the root of a drive, or if the disk of the volume
+  // is missing or offline.
   std::string MountedAt(absl::string_view path) const;
 };
 
