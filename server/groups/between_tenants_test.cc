@@ -1,8 +1,10 @@
 // Late changes of Windows, and junctions of a pod, must not harm another tenant's work.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +14,7 @@
 namespace csi_proxy::storage {
 namespace {
 
+using machine::simulator::Disk;
 using machine::simulator::FaultRule;
 using machine::simulator::Tree;
 
@@ -277,6 +280,69 @@ TEST(BetweenTenantsTest, RemovingATreeFlushesTheVolumesMountedInIt) {
     EXPECT_EQ(removed, absl::OkStatus());
     EXPECT_TRUE(node->Snapshot().faults.empty()) << "nothing was flushed";
   }
+}
+
+// A node with a caller's raw disk 1, offline and read-only, and another tenant's disk 2, online
+// with an unmounted volume. The disks exchange their numbers right after the first call of `after`,
+// as when sessions are lost and come back. Later exchanges are not tested: then only the device
+// paths distinguish the disks, and the simulated machine derives these paths from the numbers.
+class ExchangedDisks {
+ public:
+  explicit ExchangedDisks(const char* after) {
+    node_->core()->Change([&](NodeState& state) {
+      Disk others = state.disks[1];
+      others.number = 2;
+      others.serial_number = "others";
+      state.disks.insert(state.disks.begin() + 2, others);
+      Disk& callers = state.disks[1];
+      callers.serial_number = "callers";
+      callers.style = machine::simulator::PartitionStyle::kRaw;
+      callers.partitions.clear();
+      callers.online = false;
+      callers.read_only = true;
+      FaultRule first;
+      first.operation = after;
+      first.times = 1;
+      first.latency = absl::Milliseconds(1);
+      state.faults = {first};
+    });
+    process.life.before_call = [this](int) {
+      node_->core()->Change([](NodeState& state) {
+        if (!state.faults.empty() || state.disks[1].serial_number != "callers") return;
+        std::swap(state.disks[1].number, state.disks[2].number);
+        std::swap(state.disks[1], state.disks[2]);
+      });
+    };
+  }
+  // Changes the disks before the exchange.
+  void Change(const std::function<void(Disk& callers, Disk& others)>& change) {
+    node_->core()->Change([&](NodeState& state) { change(state.disks[1], state.disks[2]); });
+  }
+  // Returns the other tenant's disk after the exchange.
+  Disk Others() {
+    const NodeState state = node_->Snapshot();
+    EXPECT_EQ(state.disks[1].serial_number, "others") << "the disks have not been exchanged";
+    return state.disks[1];
+  }
+
+ private:
+  const std::unique_ptr<Machine> node_ = Node();
+
+ public:
+  Process process{node_.get()};
+};
+
+TEST(ExchangedDisksTest, PartitionDiskWritesToNoOtherDisk) {
+  ExchangedDisks disks("wmi.Invoke/MSFT_Disk.Online");
+  disks.Change([](Disk&, Disk& others) {
+    others.style = machine::simulator::PartitionStyle::kRaw;
+    others.partitions.clear();
+    others.foreign = {machine::simulator::DiskBytes{0, "LUKS"}};
+  });
+  const auto partitioned =
+      disk::NewDiskService(disks.process.deps)->PartitionDisk({}, {.disk_number = 1});
+  EXPECT_TRUE(absl::IsUnavailable(partitioned.status())) << partitioned.status();
+  EXPECT_EQ(disks.Others().style, machine::simulator::PartitionStyle::kRaw);
 }
 
 }  // namespace

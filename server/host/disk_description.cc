@@ -193,6 +193,15 @@ absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
                       [&](const char* other) { return absl::EqualsIgnoreCase(type, other); });
 }
 
+absl::Status CheckSame(const DiskDescription& earlier, const DiskDescription& now) {
+  if (now.path == earlier.path && now.serial_number == earlier.serial_number &&
+      now.unique_id == earlier.unique_id) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("disk ", now.number, " has become another disk: repeat the call"));
+}
+
 PartitionKind KindOf(const cim::Object& partition) {
   const std::string type = partition.GetStringOr("GptType", "").value_or("");
   const uint32_t mbr_type = type.empty() ? partition.GetUint32("MbrType").value_or(0) : 0;

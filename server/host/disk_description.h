@@ -66,6 +66,9 @@ disk::DiskLocation ParseLocation(absl::string_view text);
 // IsSystem of another type count as true.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
+// Returns UNAVAILABLE if two pictures of one disk number show different disks.
+absl::Status CheckSame(const DiskDescription& earlier, const DiskDescription& now);
+
 // Adds the LUN of an NVMe disk of Azure; no change for other disks. Azure's NVMe disks all have the
 // same Location without a LUN, so the LUN is computed: on Azure, Windows' disk has namespace id 1,
 // and a data disk has LUN + 2 (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a

@@ -63,6 +63,7 @@ class DiskService final : public Service {
       ABSL_RETURN_IF_ERROR(BringOnline(*deps_.host, context, number, &*layout, &seen).status());
       layout = host().GetLayout(context, number);
       if (!layout.ok()) return layout.status();
+      ABSL_RETURN_IF_ERROR(host::CheckSame(before, *layout));
     }
     if (is_raw()) {
       if (deps_.keep_foreign_data) {

@@ -97,12 +97,7 @@ class VolumeStager {
 
   // Returns UNAVAILABLE if `earlier`, a picture of the disk with this number, shows another disk.
   absl::Status CheckSame(const host::DiskDescription& earlier) const {
-    if (disk_.path == earlier.path && disk_.serial_number == earlier.serial_number &&
-        disk_.unique_id == earlier.unique_id) {
-      return absl::OkStatus();
-    }
-    return absl::UnavailableError(
-        absl::StrCat("disk ", number_, " has become another disk: repeat the call"));
+    return host::CheckSame(earlier, disk_);
   }
 
   // Reads the disk under its lock. Returns an error if the disk is in use, or if another disk than
