@@ -345,5 +345,19 @@ TEST(ExchangedDisksTest, PartitionDiskWritesToNoOtherDisk) {
   EXPECT_EQ(disks.Others().style, machine::simulator::PartitionStyle::kRaw);
 }
 
+TEST(ExchangedDisksTest, ARefusedStageVolumeRestoresNoOtherDisk) {
+  for (const char* const after : {"win32.Read", "wmi.Invoke/MSFT_Disk.SetAttributes"}) {
+    SCOPED_TRACE(after);
+    ExchangedDisks disks(after);
+    disks.Change([](Disk& callers, Disk&) {
+      callers.foreign = {machine::simulator::DiskBytes{0, "LUKS"}};
+    });
+    const absl::Status refused = disks.process.Stage({.number = "1"}).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_TRUE(disks.Others().online);
+    EXPECT_FALSE(disks.Others().read_only);
+  }
+}
+
 }  // namespace
 }  // namespace csi_proxy::storage

@@ -156,6 +156,12 @@ absl::StatusOr<DiskDescription> DiskHost::GetLayout(const CallContext& context,
 
 absl::Status DiskHost::CheckStill(const DiskDescription& disk) { return CheckLocal(os_, disk); }
 
+absl::Status DiskHost::CheckStill(const CallContext& context, const DiskDescription& disk) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object now, FindDisk(context, disk.number));
+  ABSL_RETURN_IF_ERROR(CheckSame(disk, DescribeDisk(disk.number, now)));
+  return CheckLocal(os_, disk);
+}
+
 absl::Status DiskHost::InitializeGpt(const CallContext& context, const DiskDescription& disk) {
   // The caller may have read another disk's bytes by this number.
   ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
@@ -261,7 +267,7 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
 }
 
 absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
-                                   NodeVolumes* seen) {
+                                   NodeVolumes* seen, const DiskDescription* disk) {
   ABSL_RETURN_IF_ERROR(context.Check());
   // Queries the device, because the provider's cache may be old.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
@@ -270,7 +276,11 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
   if (!read_only) return ClearReadOnly(os_, disk_number);
   ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
   const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
-  ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(DescribeDisk(disk_number, object))));
+  const DiskDescription found = DescribeDisk(disk_number, object);
+  if (disk != nullptr) {
+    ABSL_RETURN_IF_ERROR(CheckSame(*disk, found));
+  }
+  ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(found)));
   const auto for_each_volume = [&](auto step) -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const auto volumes, VolumesOn(deps_, context, disk_number, seen));
     for (const VolumeView& volume : volumes) {
@@ -288,6 +298,7 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
                : Prefixed(absl::StrCat("flushing volume ", volume), status);
   });
   ABSL_RETURN_IF_ERROR(Prefixed(operation, flushed));
+  ABSL_RETURN_IF_ERROR(CheckLocal(os_, found));
   ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, object.path(), "SetAttributes",
                                      {{"IsReadOnly", Value::Boolean(true)}}));
   // A mounted file system would continue to write. Windows mounts it again, read-only

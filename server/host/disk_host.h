@@ -71,6 +71,9 @@ class DiskHost {
 
   // Returns UNAVAILABLE if the device of `disk` has another number now; OK if it does not answer.
   absl::Status CheckStill(const DiskDescription& disk);
+  // Returns UNAVAILABLE if WMI shows another disk with the number of `disk` now, or the error of
+  // CheckStill().
+  absl::Status CheckStill(const CallContext& context, const DiskDescription& disk);
 
   // Writes an empty GPT. REQUIRES: `disk` is raw, and from GetLayout() after the disk came online.
   absl::Status InitializeGpt(const CallContext& context, const DiskDescription& disk);
@@ -108,9 +111,10 @@ class DiskHost {
 
   // Sets or clears the disk's persistent read-only flag; no change if the flag has that value. To
   // set the flag, also flushes and dismounts the volumes; FAILED_PRECONDITION if the disk is
-  // offline or Windows' own. `seen` is the caller's view of the volumes: see VolumesOn().
+  // offline or Windows' own. `seen` is the caller's view of the volumes: see VolumesOn(). `disk`,
+  // if not null, is the caller's view of the disk: UNAVAILABLE to set the flag of another disk.
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
-                           NodeVolumes* seen = nullptr);
+                           NodeVolumes* seen = nullptr, const DiskDescription* disk = nullptr);
 
   // Returns true if the disk itself reports one partition besides Microsoft's reserved one, and is
   // not dynamic, so that it has at most one volume. False if it does not answer within 300 ms.

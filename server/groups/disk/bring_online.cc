@@ -38,9 +38,7 @@ absl::Status LockUnused(const groups::HandlerDeps& deps, const CallContext& cont
                         const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
   ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, disk.number));
-  if (!disk.path.empty() && now.path != disk.path) {
-    return absl::NotFoundError("another disk has the number");
-  }
+  if (!host::CheckSame(disk, now).ok()) return absl::NotFoundError("another disk has the number");
   host::VolumeHost& host = deps.host->volume();
   ABSL_ASSIGN_OR_RETURN(auto volumes, host.ListOnDisk(context, disk.number, seen));
   for (host::VolumeView& volume : volumes) {
@@ -142,10 +140,14 @@ absl::Status Restore(const groups::HandlerDeps& deps, const CallContext& context
         [](const absl::Status& done) { return done.ok(); }));
   };
   host::DiskHost& host = deps.host->disk();
-  undo(before.is_read_only,
-       [&](const CallContext& undoing) { return host.SetReadOnly(undoing, number, true, &seen); });
-  undo(!before.is_online,
-       [&](const CallContext& undoing) { return host.SetOnline(undoing, number, false).status(); });
+  undo(before.is_read_only, [&](const CallContext& undoing) {
+    return host.SetReadOnly(undoing, number, true, &seen, &before);
+  });
+  // Another disk may have got the number since LockUnused().
+  undo(!before.is_online, [&](const CallContext& undoing) -> absl::Status {
+    ABSL_RETURN_IF_ERROR(host.CheckStill(undoing, before));
+    return host.SetOnline(undoing, number, false, &before).status();
+  });
   if (undone.ok()) return failed;
   const std::string stays =
       absl::StrCat("disk ", number, " stays online or writable: ", undone.message());
