@@ -1,7 +1,7 @@
 // The locks of calls on listings, sessions, targets, portals, disks, shares, paths and volumes. A
-// call that needs several must take them in the order of this file, and disks by number, so that
-// two calls never wait for each other. Calls of the system group lock only services, in
-// system_service.cc.
+// call that needs several must take them in the order of this file, disks by number, and several
+// volumes only under the lock of their disk, so that two calls never wait for each other. Calls of
+// the system group lock only services, in system_service.cc.
 #pragma once
 
 #include <cstdint>

@@ -39,13 +39,9 @@ absl::Status LockUnused(const groups::HandlerDeps& deps, const CallContext& cont
                         std::vector<ResourceLocks::Lock>* locks) {
   ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, disk.number));
   if (!host::CheckSame(disk, now).ok()) return absl::NotFoundError("another disk has the number");
-  host::VolumeHost& host = deps.host->volume();
-  ABSL_ASSIGN_OR_RETURN(auto volumes, host.ListOnDisk(context, disk.number, seen));
-  for (host::VolumeView& volume : volumes) {
-    ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(*deps.locks, context, volume.id));
-    locks->push_back(std::move(lock));
-    ABSL_RETURN_IF_ERROR(host.AwaitFormat(context, volume.id));
-    ABSL_RETURN_IF_ERROR(host.ReadMounts(context, nullptr, &volume));
+  ABSL_ASSIGN_OR_RETURN(auto volumes, deps.host->volume().ListOnDisk(context, disk.number, seen));
+  ABSL_RETURN_IF_ERROR(LockVolumes(context, *deps.host, *deps.locks, nullptr, &volumes, locks));
+  for (const host::VolumeView& volume : volumes) {
     for (const host::MountPoint& point : volume.mounts) {
       if (!point.is_drive()) return absl::FailedPreconditionError("its volume is mounted");
     }
@@ -119,6 +115,19 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
                                                  onlined.ok() ? "" : "; ", onlined.message()));
     }
   }
+}
+
+absl::Status LockVolumes(const CallContext& context, host::Host& host, ResourceLocks& locks,
+                         const PathRoots* roots, std::vector<host::VolumeView>* volumes,
+                         std::vector<ResourceLocks::Lock>* held) {
+  const CallContext waiting = context.WithTimeout(kToLook);
+  for (host::VolumeView& volume : *volumes) {
+    ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(locks, waiting, volume.id));
+    held->push_back(std::move(lock));
+    ABSL_RETURN_IF_ERROR(host.volume().AwaitFormat(waiting, volume.id));
+    ABSL_RETURN_IF_ERROR(host.volume().ReadMounts(context, roots, &volume));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Restore(const groups::HandlerDeps& deps, const CallContext& context,

@@ -41,6 +41,12 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
     absl::string_view state, host::NodeVolumes* seen = nullptr,
     absl::Duration unchanged_for = absl::ZeroDuration());
 
+// Locks volumes of a disk and reads their mounts, after the end of each volume's format. So no
+// other call mounts, formats or resizes them until the locks are released. Waits at most a second.
+absl::Status LockVolumes(const CallContext& context, host::Host& host, ResourceLocks& locks,
+                         const PathRoots* roots, std::vector<host::VolumeView>* volumes,
+                         std::vector<ResourceLocks::Lock>* held);
+
 // Makes a disk read-only again if `before` is read-only, and takes it offline again if `before` is
 // offline, because the disk may be another system's. Returns `failed`, the call's error. Takes at
 // most five seconds, even if the call has ended.

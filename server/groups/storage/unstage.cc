@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/groups/disk/bring_online.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
 #include "server/groups/try_thrice.h"
@@ -185,7 +186,8 @@ class VolumeUnstager {
     // Describes the disk before IsUsedElsewhere() locates the volume, so that SetOnline() acts on
     // this disk even if its number changes afterwards.
     ABSL_ASSIGN_OR_RETURN(const auto picture, host_.disk().Describe(context, disk));
-    ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk));
+    std::vector<ResourceLocks::Lock> locks;
+    ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk, &locks));
     if (used)
       return absl::FailedPreconditionError("a volume of it is, or may be, in use elsewhere");
     const auto change = host_.disk().SetOnline(context, disk, false, &picture);
@@ -193,10 +195,11 @@ class VolumeUnstager {
     return change.status();
   }
 
-  // Returns true if a volume of the disk is, or may be, mounted elsewhere than at the target. The
-  // host itself refuses to take the disk offline that Windows runs or boots from.
+  // Returns true if a volume of the disk is, or may be, mounted elsewhere than at the target, or if
+  // a call works on another volume. Else `locks` holds the locks of the other volumes. The host
+  // itself refuses to take the disk offline that Windows runs or boots from.
   absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
-                                       uint32_t disk) {
+                                       uint32_t disk, std::vector<ResourceLocks::Lock>* locks) {
     // Queries the target's volume by its name, because a listing omits volumes that do not answer.
     host::VolumeView own = {.id = volume, .extents = {}};
     ABSL_RETURN_IF_ERROR(host_.volume().ReadMounts(context, roots_, &own));
@@ -210,12 +213,15 @@ class VolumeUnstager {
     if (is_here && host_.disk().HasOnePartition(context, disk)) return false;
     ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context, disk));
     const auto partitions = std::ranges::count_if(layout.partitions, &host::Partition::is_basic);
-    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().LookAtDisk(context, disk, roots_));
+    ABSL_ASSIGN_OR_RETURN(auto volumes, host_.volume().ListOnDisk(context, disk));
     // A volume that is not listed may be in use.
     if (partitions > 1 && static_cast<int64_t>(volumes.size()) < partitions) return true;
-    return std::ranges::any_of(volumes, [&](const host::VolumeView& other) {
-      return other.id != volume && !other.mounts.empty();
-    });
+    std::erase_if(volumes, [&](const host::VolumeView& other) { return other.id == volume; });
+    const absl::Status locked = disk::LockVolumes(context, host_, locks_, roots_, &volumes, locks);
+    if (absl::IsDeadlineExceeded(locked)) return true;
+    ABSL_RETURN_IF_ERROR(locked);
+    return std::ranges::any_of(volumes,
+                               [](const host::VolumeView& other) { return !other.mounts.empty(); });
   }
 
   host::Host& host_;

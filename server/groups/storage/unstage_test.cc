@@ -69,6 +69,50 @@ TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfAnotherVolumeIsMounted) {
   EXPECT_TRUE(WriteAt(Below("b")).ok());
 }
 
+// The other call mounts, formats or resizes the disk's other volume.
+TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfACallHasLockedAnotherVolume) {
+  const std::vector<std::string> volumes = TwoVolumes();
+  ASSERT_TRUE(Mkdir(Target()).ok());
+  ASSERT_TRUE(Mount(volumes[0], Target()).ok());
+  const auto lock = groups::LockVolume(locks_, context_, *VolumeId::Parse(volumes[1]));
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
+                                           StorageStep::kRemovedDirectory));
+  EXPECT_THAT(unstaged->warnings, ElementsAre(testing::HasSubstr("disk 9 stays online: ")));
+}
+
+TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfItWaitsForACallThatMountsAnotherVolume) {
+  const std::vector<std::string> volumes = TwoVolumes();
+  const VolumeId other = *VolumeId::Parse(volumes[1]);
+  for (const std::string& path : {Target(), Below("b")}) ASSERT_TRUE(Mkdir(path).ok());
+  ASSERT_TRUE(Mount(volumes[0], Target()).ok());
+  // The disk, the path and both volumes.
+  const auto unstaged = HeldUp(
+      groups::LockVolume(locks_, context_, other), 4, [this] { return Unstage(); },
+      [&] {
+        const ConfinedPath folder{*WindowsPath::Parse("path", Below("b")), deps_.roots};
+        EXPECT_TRUE(host_->volume().Mount(context_, other, folder).ok());
+      });
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_TRUE(WriteAt(Below("b")).ok());
+}
+
+// The caller of a format has left, and Windows goes on with the format.
+TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineDuringAFormatOfAnotherVolume) {
+  const std::vector<std::string> volumes = TwoVolumes();
+  ASSERT_TRUE(Mkdir(Target()).ok());
+  ASSERT_TRUE(Mount(volumes[0], Target()).ok());
+  Delay("wmi.Invoke/MSFT_Volume.Format", absl::Hours(1), 1);
+  const auto formatted = volume_->FormatVolume(context_.WithTimeout(absl::Milliseconds(300)),
+                                               {.volume_id = volumes[1]});
+  ASSERT_TRUE(absl::IsDeadlineExceeded(formatted.status())) << formatted.status();
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps, testing::Contains(StorageStep::kUnmounted));
+  EXPECT_THAT(unstaged->steps, testing::Not(testing::Contains(StorageStep::kTakenOffline)));
+}
+
 // A hidden volume may be in use.
 TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfAVolumeIsHidden) {
   const std::vector<std::string> volumes = TwoVolumes();
