@@ -359,5 +359,20 @@ TEST(ExchangedDisksTest, ARefusedStageVolumeRestoresNoOtherDisk) {
   }
 }
 
+TEST(ExchangedDisksTest, SetDiskReadOnlyChangesNoOtherDisk) {
+  ExchangedDisks disks("win32.ListMountPoints");
+  disks.Change([](Disk& callers, Disk& others) {
+    callers = others;
+    callers.number = 1;
+    callers.serial_number = "callers";
+    callers.partitions.back().volume->id =
+        *VolumeId::Parse(R"(\\?\Volume{00000000-0000-0000-0000-000000000003}\)");
+  });
+  const auto set =
+      disks.process.storage->SetDiskReadOnly({}, {.disk_number = 1, .read_only = true});
+  EXPECT_TRUE(absl::IsUnavailable(set.status())) << set.status();
+  EXPECT_FALSE(disks.Others().read_only);
+}
+
 }  // namespace
 }  // namespace csi_proxy::storage

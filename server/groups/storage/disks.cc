@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,15 @@ absl::StatusOr<SetDiskReadOnlyResponse> StorageService::SetDiskReadOnly(
                         groups::LockDisk(*deps_.locks, context, request.disk_number));
   const uint32_t number = request.disk_number;
   host::NodeVolumes seen;
+  std::optional<host::DiskDescription> disk;
   if (request.read_only) {
+    ABSL_ASSIGN_OR_RETURN(disk, deps_.host->disk().Describe(context, number));
     ABSL_ASSIGN_OR_RETURN(const auto volumes, deps_.host->volume().LookAtDisk(
                                                   context, number, deps_.roots.get(), &seen));
     ABSL_RETURN_IF_ERROR(groups::AboutField("disk_number", host::CheckNotMounted(number, volumes)));
   }
-  ABSL_RETURN_IF_ERROR(deps_.host->disk().SetReadOnly(context, number, request.read_only, &seen));
+  ABSL_RETURN_IF_ERROR(deps_.host->disk().SetReadOnly(context, number, request.read_only, &seen,
+                                                      disk.has_value() ? &*disk : nullptr));
   if (!request.read_only) {
     // A file system that was mounted on a read-only disk stays read-only until it is remounted.
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
