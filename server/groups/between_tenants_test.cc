@@ -374,5 +374,35 @@ TEST(ExchangedDisksTest, SetDiskReadOnlyChangesNoOtherDisk) {
   EXPECT_FALSE(disks.Others().read_only);
 }
 
+// The other tenant's file system is mounted read-only, on a disk that is read-only or not.
+TEST(ExchangedDisksTest, ADiskThatComesOnlineMakesNoOtherDiskWritable) {
+  constexpr char kOnline[] = "wmi.Invoke/MSFT_Disk.Online";
+  const struct {
+    absl::string_view call;
+    const char* after;
+  } rows[] = {{"StageVolume", kOnline},
+              {"PartitionDisk", kOnline},
+              {"SetDiskState", kOnline},
+              {"SetDiskState", "win32.ListVolumes"}};
+  for (const auto& [call, after] : rows) {
+    for (const bool is_read_only : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(call, " ", after, " ", is_read_only));
+      ExchangedDisks disks(after);
+      disks.Change([&](Disk&, Disk& others) {
+        others.read_only = is_read_only;
+        others.partitions.back().mounted_read_only = true;
+      });
+      const auto service = disk::NewDiskService(disks.process.deps);
+      const absl::Status failed =
+          call == "StageVolume"     ? disks.process.Stage({.number = "1"}).status()
+          : call == "PartitionDisk" ? service->PartitionDisk({}, {.disk_number = 1}).status()
+                                    : SetOnline(disks.process, true, absl::Minutes(2));
+      EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
+      EXPECT_EQ(disks.Others().read_only, is_read_only);
+      EXPECT_TRUE(disks.Others().partitions.back().mounted_read_only);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace csi_proxy::storage

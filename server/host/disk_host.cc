@@ -241,20 +241,26 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   ABSL_RETURN_IF_ERROR(deps_.changes->Await(
       context, online ? DiskName(disk_number) : ComingOnlineName(disk_number)));
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before, GetDiskAttributes(os_, disk_number));
+  if (online && before.is_read_only && disk != nullptr) {
+    ABSL_RETURN_IF_ERROR(CheckLocal(os_, *disk));
+  }
   StateChange change{.changed = before.is_offline == online};
   // A disk that was attached elsewhere arrives read-only. Clears the flag here, before Windows can
   // mount the disk's volumes. If that fails, clears it again below.
   const bool cleared =
       online && change.changed && before.is_read_only && ClearReadOnly(os_, disk_number).ok();
   if (change.changed) {
-    std::optional<DiskDescription> found;
     if (disk == nullptr) {
       ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
-      disk = &found.emplace(DescribeDisk(disk_number, object));
+      disk = &change.found.emplace(DescribeDisk(disk_number, object));
     }
     ABSL_RETURN_IF_ERROR(InvokeState(context, *disk, online));
   }
   if (!online) return change;
+  // Another disk may have got the number since.
+  if (change.changed) {
+    ABSL_RETURN_IF_ERROR(CheckStill(context, *disk));
+  }
   // Windows may set the flag when the disk comes online, or another program brought it online.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
   change.was_online_read_only = now.is_read_only;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct StateChange {
   bool changed = false;
   // True if the disk was read-only while it was online, so file systems may be mounted read-only.
   bool was_online_read_only = false;
+  // The picture of a disk that came online, if the caller gave none.
+  std::optional<DiskDescription> found = std::nullopt;
 };
 
 // Thread-safe. A method with a disk number returns NOT_FOUND if the disk is missing, except
@@ -105,7 +108,8 @@ class DiskHost {
   //
   // Waits like AwaitChanges() before it brings the disk online, but only for an earlier Online
   // before it takes the disk offline. `disk`, if not null, is the caller's view of the disk, read
-  // under the disk's lock, and saves a query.
+  // under the disk's lock, and saves a query. UNAVAILABLE, without a further change, if another
+  // disk has the number by then.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online, const DiskDescription* disk = nullptr);
 

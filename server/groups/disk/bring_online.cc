@@ -58,6 +58,7 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
   Online online;
   ABSL_ASSIGN_OR_RETURN(static_cast<host::StateChange&>(online),
                         host.disk().SetOnline(context, number, true, disk));
+  if (disk == nullptr && online.found.has_value()) disk = &*online.found;
   // Counts only now, because the layout of an offline disk may be wrong.
   ABSL_ASSIGN_OR_RETURN(const auto promised, host.disk().CountPromisedVolumes(context, number));
   // If the disk was online and writable before, a volume that is still missing is unlikely to
@@ -71,6 +72,9 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
   // Remounts volumes only then, because programs may use the volumes of a disk that was online and
   // writable before.
   if (may_all_arrive) {
+    if (disk != nullptr) {
+      ABSL_RETURN_IF_ERROR(host.disk().CheckStill(context, *disk));
+    }
     ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, online.volumes));
   }
   return online;
