@@ -189,6 +189,49 @@ TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls)
   EXPECT_TRUE(node->Snapshot().disks[1].online);
 }
 
+// SetAttributes of MSFT_Disk sets the read-only flag.
+TEST(BetweenTenantsTest, ALateReadOnlyFlagDoesNotBreakALaterMount) {
+  for (const bool stages : {true, false}) {
+    SCOPED_TRACE(stages);
+    const auto node = Node();
+    Process process(node.get());
+    // Windows' double drops a late change of a disk that changes, so StageVolume must not grow it.
+    ASSERT_TRUE(process.volume->ResizeVolume({}, {.volume_id = kVolume}).ok());
+    node->core()->Change(
+        [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.SetAttributes")}; });
+    const auto set = [&](bool read_only, absl::Duration limit) {
+      return process.storage
+          ->SetDiskReadOnly(CallContext().WithTimeout(limit),
+                            {.disk_number = 1, .read_only = read_only})
+          .status();
+    };
+    EXPECT_TRUE(absl::IsDeadlineExceeded(set(true, absl::Seconds(10))));
+    const absl::Status next =
+        stages ? process.storage
+                     ->StageVolume(CallContext().WithTimeout(absl::Minutes(2)),
+                                   {.disk = {.number = "1"}, .target_path = Below("new")})
+                     .status()
+               : set(false, absl::Minutes(2));
+    EXPECT_EQ(next, absl::OkStatus());
+    LetLateChangesEnd();
+    EXPECT_FALSE(node->Snapshot().disks[1].read_only);
+  }
+}
+
+// A file system that is still mounted writable would lose its writes.
+TEST(BetweenTenantsTest, ALateReadOnlyFlagRemountsTheVolumesOfTheDisk) {
+  const auto node = Node();
+  node->core()->Change(
+      [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.SetAttributes")}; });
+  Process process(node.get());
+  const auto set = process.storage->SetDiskReadOnly(CallContext().WithTimeout(absl::Seconds(10)),
+                                                    {.disk_number = 1, .read_only = true});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(set.status())) << set.status();
+  EXPECT_EQ(process.host->disk().AwaitChanges({}, 1), absl::OkStatus());
+  EXPECT_TRUE(node->Snapshot().disks[1].read_only);
+  EXPECT_TRUE(node->Snapshot().disks[1].partitions.back().mounted_read_only);
+}
+
 // A short deadline makes any removal late. After the removal another process maps the share with a
 // new password, which the caller does not know.
 TEST(BetweenTenantsTest, CredentialsAreForgottenIfTheirMappingIsRemovedLate) {

@@ -56,6 +56,18 @@ void AddReadOnly(machine::Os& os, DiskDescription* description) {
   if (now.ok()) description->is_read_only = now->is_read_only;
 }
 
+// Runs `step` for each volume of a disk. Returns the first error.
+template <typename Step>
+absl::Status ForEachVolume(const HostDeps& deps, const CallContext& context,
+                           const DiskDescription& disk, NodeVolumes* seen, Step step) {
+  ABSL_ASSIGN_OR_RETURN(const auto volumes, VolumesOn(deps, context, disk.number, seen));
+  for (const VolumeView& volume : volumes) {
+    ABSL_RETURN_IF_ERROR(context.Check());
+    ABSL_RETURN_IF_ERROR(step(volume.id.ToString()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<DiskDescription>> DiskHost::ListDisks(const CallContext& context,
@@ -274,7 +286,7 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
 
 absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
                                    NodeVolumes* seen, const DiskDescription* disk) {
-  ABSL_RETURN_IF_ERROR(context.Check());
+  ABSL_RETURN_IF_ERROR(AwaitChanges(context, disk_number));
   // Queries the device, because the provider's cache may be old.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
   if (now.is_read_only == read_only) return absl::OkStatus();
@@ -287,16 +299,10 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
     ABSL_RETURN_IF_ERROR(CheckSame(*disk, found));
   }
   ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(found)));
-  const auto for_each_volume = [&](auto step) -> absl::Status {
-    ABSL_ASSIGN_OR_RETURN(const auto volumes, VolumesOn(deps_, context, disk_number, seen));
-    for (const VolumeView& volume : volumes) {
-      ABSL_RETURN_IF_ERROR(context.Check());
-      ABSL_RETURN_IF_ERROR(step(volume.id.ToString()));
-    }
-    return absl::OkStatus();
-  };
+  NodeVolumes nothing;
+  if (seen == nullptr) seen = &nothing;
   // Flushes, because pending writes would fail on a read-only disk.
-  const absl::Status flushed = for_each_volume([&](const std::string& volume) {
+  const absl::Status flushed = ForEachVolume(deps_, context, found, seen, [&](const auto& volume) {
     const absl::Status status = Flush(deps_, context, volume);
     // A write-protected volume has no pending writes.
     return HasWin32Code(status, win32_error::kWriteProtect)
@@ -305,17 +311,22 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
   });
   ABSL_RETURN_IF_ERROR(Prefixed(operation, flushed));
   ABSL_RETURN_IF_ERROR(CheckLocal(os_, found));
-  ABSL_RETURN_IF_ERROR(storage_.Call(context, operation, object.path(), "SetAttributes",
-                                     {{"IsReadOnly", Value::Boolean(true)}}));
-  // A mounted file system would continue to write. Windows mounts it again, read-only
-  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume). Lists the
-  // volumes again, because one may have arrived before the flag was set.
-  return Prefixed(operation, for_each_volume([&](const std::string& volume) {
-                    const absl::Status dismounted = Dismount(os_, volume);
-                    // The volume has disappeared.
-                    return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus()
-                                                                                : dismounted;
-                  }));
+  const auto set = [deps = deps_, found, operation,
+                    volumes = *seen](const CallContext& run) mutable {
+    ABSL_RETURN_IF_ERROR(deps.storage->Call(run, operation, found.object, "SetAttributes",
+                                            {{"IsReadOnly", Value::Boolean(true)}}));
+    ABSL_RETURN_IF_ERROR(CheckLocal(*deps.os, found));
+    // A mounted file system would continue to write. Windows mounts it again, read-only
+    // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume). Lists the
+    // volumes again, because one may have arrived before the flag was set.
+    return Prefixed(operation, ForEachVolume(deps, run, found, &volumes, [&](const auto& volume) {
+                      const absl::Status dismounted = Dismount(*deps.os, volume);
+                      // The volume has disappeared.
+                      return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus()
+                                                                                  : dismounted;
+                    }));
+  };
+  return deps_.changes->Run(context, {DiskName(disk_number)}, set);
 }
 
 bool DiskHost::HasOnePartition(const CallContext& context, uint32_t disk_number) {

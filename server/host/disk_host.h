@@ -98,8 +98,8 @@ class DiskHost {
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 
-  // Waits until Windows has finished each earlier SetOnline() of the disk, and each EndSessions()
-  // that names it. Before that the state of the disk may still change.
+  // Waits until Windows has finished each earlier SetOnline() and SetReadOnly() of the disk, and
+  // each EndSessions() that names it. Before that the state of the disk may still change.
   absl::Status AwaitChanges(const CallContext& context, uint32_t disk_number);
 
   // Brings a disk online and clears its read-only flag, or takes it offline. Does not change a disk
@@ -113,10 +113,11 @@ class DiskHost {
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online, const DiskDescription* disk = nullptr);
 
-  // Sets or clears the disk's persistent read-only flag; no change if the flag has that value. To
-  // set the flag, also flushes and dismounts the volumes; FAILED_PRECONDITION if the disk is
-  // offline or Windows' own. `seen` is the caller's view of the volumes: see VolumesOn(). `disk`,
-  // if not null, is the caller's view of the disk: UNAVAILABLE to set the flag of another disk.
+  // Sets or clears the disk's persistent read-only flag; no change if the flag has that value. First
+  // waits like AwaitChanges(). To set the flag, also flushes and dismounts the volumes;
+  // FAILED_PRECONDITION if the disk is offline or Windows' own. `seen` is the caller's view of the
+  // volumes: see VolumesOn(). `disk`, if not null, is the caller's view of the disk: UNAVAILABLE to
+  // set the flag of another disk.
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
                            NodeVolumes* seen = nullptr, const DiskDescription* disk = nullptr);
 

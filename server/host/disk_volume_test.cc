@@ -10,6 +10,7 @@
 #include "server/host/operations_testing.h"
 #include "server/host/testing.h"
 #include "server/simulator/storage.h"
+#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
 
@@ -143,6 +144,50 @@ class RememberingOs final : public OddOs {
  private:
   const std::vector<std::string> also_;
 };
+
+// The simulated Win32, whose device paths belong to disk 99 after `answers` questions.
+class RenumberingOs final : public OddOs {
+ public:
+  RenumberingOs(Machine& node, int answers) : OddOs(node), answers_(answers) {}
+  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
+                                         uint32_t code, const machine::Bytes& input,
+                                         size_t max_output) override {
+    if (code == machine::control::kGetDeviceNumber && answers_-- <= 0) {
+      return machine::MakeDeviceNumber({.device_number = 99, .partition_number = 0});
+    }
+    return OddOs::Control(device, access, code, input, max_output);
+  }
+
+ private:
+  int answers_;
+};
+
+std::unique_ptr<Host> RenumberingHost(Machine& node, int answers) {
+  return std::make_unique<Host>(machine::simulator::wmi::NewSimulatedSession(node.core()),
+                                std::make_unique<RenumberingOs>(node, answers));
+}
+
+TEST(RenumberedDiskTest, SetOnlineKeepsTheFlagOfTheDiskThatHasTheNumber) {
+  const auto node =
+      TestNode("disk { number: 5 size_bytes: 1048576 offline: true read_only: true }");
+  const auto host = RenumberingHost(*node, 0);
+  const auto disk = host->disk().Describe(CallContext(), 5);
+  ASSERT_THAT(disk, IsOk());
+  EXPECT_THAT(host->disk().SetOnline(CallContext(), 5, true, &*disk),
+              FailsWith(absl::StatusCode::kUnavailable, "belongs to disk 99"));
+  EXPECT_TRUE(node->Snapshot().disks[4].read_only);
+}
+
+TEST(RenumberedDiskTest, SetReadOnlyNeitherFlagsNorRemountsTheDiskThatHasTheNumber) {
+  for (const int answers : {0, 1}) {
+    const auto node = TestNode();
+    const auto host = RenumberingHost(*node, answers);
+    EXPECT_THAT(host->disk().SetReadOnly(CallContext(), 2, true),
+                FailsWith(absl::StatusCode::kUnavailable, "belongs to disk 99"));
+    EXPECT_EQ(node->Snapshot().disks[2].read_only, answers == 1);
+    EXPECT_FALSE(node->Snapshot().disks[2].partitions.back().mounted_read_only);
+  }
+}
 
 class MountPointsTest : public testing::Test {
  protected:
