@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
@@ -31,7 +32,8 @@ namespace csi_proxy::host {
 // its own and ends at the latest of their deadlines, so the other calls get its result even if one
 // caller gives up. A call waits for at most one run of other calls before its own begins. If
 // Windows keeps a run beyond the limit `longest`, the run keeps its thread, but the next run begins
-// beside it.
+// beside it. If eight runs hang, the next run for several calls uses the thread of one of them, but
+// goes by the deadlines of all.
 template <typename T>
 class SharedRun {
  public:
@@ -43,9 +45,9 @@ class SharedRun {
   ~SharedRun() {
     {
       const MutexLock lock(mutex_);
-      if (current_ != nullptr) Cancel(*current_);
+      for (const std::shared_ptr<Run>& run : handed_over_) Cancel(*run);
     }
-    if (thread_.joinable()) thread_.join();
+    for (const std::shared_ptr<Run>& run : handed_over_) run->thread.join();
   }
   SharedRun(const SharedRun&) = delete;
   SharedRun& operator=(const SharedRun&) = delete;
@@ -53,7 +55,7 @@ class SharedRun {
   // Returns true if no run is under way, so that the destructor need not wait.
   bool idle() const {
     const MutexLock lock(mutex_);
-    return running_ == 0 && current_ == nullptr;
+    return running_ == 0 && HungRuns() == 0;
   }
   // Returns the number of calls that wait for the next run to begin.
   int waiting() const {
@@ -86,11 +88,11 @@ class SharedRun {
       }
       next_ = nullptr;
       const uint64_t number = Begin();
-      // Runs on this call's thread if no other call waits, or if `thread_` still hangs in an
-      // earlier run.
-      if (run->waiting == 1 || current_ != nullptr) {
+      // Runs on this call's thread if no other call waits, or if too many earlier runs hang.
+      if (run->waiting == 1 || HungRuns() >= kMostHung) {
+        const CallContext own = run->waiting == 1 ? context : ContextOf(*run);
         mutex_.Unlock();
-        T result = RunHere(number, context, run->function);
+        T result = RunHere(number, own, run->function);
         mutex_.Lock();
         run->result = result;
         changed_.NotifyAll();
@@ -104,6 +106,8 @@ class SharedRun {
  private:
   // The interval at which a waiting call checks its deadline and cancellation.
   static constexpr absl::Duration kLook = absl::Milliseconds(20);
+  // The number of hung runs that may keep threads of their own.
+  static constexpr int kMostHung = 8;
 
   struct Run {
     explicit Run(Function f) : function(std::move(f)) {}
@@ -113,6 +117,8 @@ class SharedRun {
     SteadyTime deadline = SteadyTime::InfinitePast();
     absl::Notification cancelled;
     std::optional<T> result;
+    // The run's own thread, if the run was handed over.
+    std::thread thread;
   };
 
   // Returns true if a run is under way that has not exceeded the limit of a run.
@@ -147,7 +153,7 @@ class SharedRun {
   // Drops a run that no call waits for, or cancels the run if it has begun.
   void Abandon(const std::shared_ptr<Run>& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next_ == run) next_ = nullptr;
-    if (current_ == run) Cancel(*run);
+    Cancel(*run);
   }
 
   // Cancels a run. May be called again for the same run.
@@ -155,26 +161,38 @@ class SharedRun {
     if (!run.cancelled.HasBeenNotified()) run.cancelled.Notify();
   }
 
-  // Executes a run on a thread of its own. REQUIRES: `current_` is null.
+  // Returns the context of a run for all its callers: the latest of their deadlines.
+  CallContext ContextOf(const Run& run) const {
+    return CallContext(std::min(run.deadline, SteadyTime::Now() + longest_), &run.cancelled);
+  }
+
+  // Returns the number of runs on threads of their own that have not ended. Except for the run
+  // under way, they have exceeded the limit of a run.
+  int64_t HungRuns() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::ranges::count_if(handed_over_, [](const auto& run) { return !run->result; });
+  }
+
+  // Executes a run on a thread of its own.
   void HandOver(uint64_t number, const std::shared_ptr<Run>& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const CallContext context(std::min(run->deadline, SteadyTime::Now() + longest_),
-                              &run->cancelled);
-    absl::StatusOr<std::thread> started = StartThread([this, number, run, context] {
-      T result = run->function(context);
-      const MutexLock lock(mutex_);
-      run->result = std::move(result);
-      current_ = nullptr;
-      EndRun(number);
-    });
+    absl::StatusOr<std::thread> started =
+        StartThread([this, number, run, context = ContextOf(*run)] {
+          T result = run->function(context);
+          const MutexLock lock(mutex_);
+          run->result = std::move(result);
+          EndRun(number);
+        });
     if (!started.ok()) {
       run->result = started.status();
       return EndRun(number);
     }
-    // Does not block on the lock: the thread of an earlier run has released it for the last time.
-    if (thread_.joinable()) thread_.join();
-    thread_ = *std::move(started);
-    current_ = run;
+    // Does not block on the lock: the thread of an ended run has released it for the last time.
+    std::erase_if(handed_over_, [](const auto& earlier) {
+      if (earlier->result.has_value()) earlier->thread.join();
+      return earlier->result.has_value();
+    });
+    run->thread = *std::move(started);
+    handed_over_.push_back(run);
   }
 
   const absl::Duration longest_;
@@ -185,10 +203,9 @@ class SharedRun {
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime began_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The next run, if calls wait for it; and the run that `thread_` executes, null after its end.
+  // The next run, if calls wait for it; and the runs with threads that are not joined.
   std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Run> current_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;
+  std::vector<std::shared_ptr<Run>> handed_over_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Shares runs among the calls with one key. Thread-safe.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
@@ -138,6 +139,43 @@ TEST_F(SharedRunTest, AHungRunDoesNotBlockLaterCalls) {
   returns.Notify();
   hung.join();
   EXPECT_EQ(shared.Get(CallContext(), answer), Answer(2));
+}
+
+// If a shared run hangs, too, the next calls share a run that ends at the latest of their
+// deadlines.
+TEST_F(SharedRunTest, ACallerThatGivesUpDoesNotEndTheRunBesideAHungRun) {
+  SharedRun<Answer> shared(absl::Milliseconds(500));
+  absl::Notification first_ends, hung_ends, gone, last_ends;
+  const auto ask = [&](const CallContext& context) {
+    return shared.Get(context, [&](const CallContext& run) -> Answer {
+      const int number = ++runs_;
+      if (number == 1) first_ends.WaitForNotification();
+      if (number == 2) hung_ends.WaitForNotification();
+      while (number > 2 && !last_ends.HasBeenNotified()) {
+        if (run.cancelled()) return absl::CancelledError("cancelled");
+        std::this_thread::yield();
+      }
+      return number;
+    });
+  };
+  std::vector<std::thread> hung, impatient;
+  hung.emplace_back([&] { (void)ask({}); });
+  while (runs_ == 0) std::this_thread::yield();
+  for (int i = 0; i < 2; ++i) hung.emplace_back([&] { (void)ask({}); });
+  while (shared.waiting() < 2 && runs_ < 2) std::this_thread::yield();
+  first_ends.Notify();
+  while (runs_ < 2) std::this_thread::yield();
+  const CallContext leaves(absl::InfiniteFuture(), &gone);
+  std::thread patient([&] { second_ = ask({}); });
+  for (int i = 0; i < 8; ++i) impatient.emplace_back([&] { (void)ask(leaves); });
+  while (runs_ < 3) std::this_thread::yield();
+  gone.Notify();
+  for (std::thread& thread : impatient) thread.join();
+  last_ends.Notify();
+  patient.join();
+  EXPECT_TRUE(second_.ok()) << second_.status();
+  hung_ends.Notify();
+  for (std::thread& thread : hung) thread.join();
 }
 
 // Destroys a SharedRun while its run goes on, although the run was cancelled when all callers left.
