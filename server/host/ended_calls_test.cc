@@ -1,11 +1,13 @@
 // A call that has ended, because its caller has left or its time is over, makes no further change.
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "server/host/odd_machine_testing.h"
 #include "server/host/operations_testing.h"
+#include "server/names/win32_error.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
 
@@ -79,6 +81,44 @@ TEST_F(EndedCallsTest, AHungFlushDoesNotPreventTheUnmount) {
               HasCode(absl::StatusCode::kNotFound));
   EXPECT_EQ(os.flushes, 1);
   end.Notify();
+}
+
+// Windows does not answer for the volume, and its mount manager refuses to end the mount.
+TEST_F(EndedCallsTest, ASilentDiskAndARefusingMountManagerDoNotPreventTheUnmount) {
+  struct SilentOs final : OddOs {
+    SilentOs(Machine& node, absl::Notification* end) : OddOs(node), end(*end) {}
+    absl::Status Flush(const std::string& volume) override {
+      end.WaitForNotification();
+      return OddOs::Flush(volume);
+    }
+    absl::StatusOr<machine::FileSystem> GetFileSystem(const std::string& volume) override {
+      if (volume == kVolume.ToString()) end.WaitForNotification();
+      return OddOs::GetFileSystem(volume);
+    }
+    absl::Status DeleteMountPoint(const std::string&) override {
+      return Win32Status(win32_error::kAccessDenied, "refused");
+    }
+    absl::Notification& end;
+  };
+  using Call = std::function<absl::Status(Host&, const CallContext&)>;
+  const Call calls[] = {
+      [](Host& h, const CallContext& c) {
+        return h.volume().Unmount(c, kVolume, Kubelet("mounted"));
+      },
+      [](Host& h, const CallContext& c) {
+        return h.filesystem().Remove(c, Kubelet("mounted"), true);
+      },
+  };
+  for (const Call& call : calls) {
+    const auto node = Machine::Create(PreparedNode());
+    absl::Notification end;
+    Host host(machine::simulator::wmi::NewSimulatedSession((*node)->core()),
+              std::make_unique<SilentOs>(**node, &end));
+    EXPECT_THAT(call(host, CallContext().WithTimeout(absl::Seconds(4))), IsOk());
+    EXPECT_THAT(host.volume().GetVolumeAtMountPoint(CallContext(), Kubelet("mounted")),
+                HasCode(absl::StatusCode::kNotFound));
+    end.Notify();
+  }
 }
 
 TEST_F(EndedCallsTest, AnExpiredRemovalLeavesTheRestOfTheTree) {

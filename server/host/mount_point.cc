@@ -73,9 +73,9 @@ absl::Status DeleteHeldMountPoint(const HostDeps& deps, const CallContext& conte
                                          return deps.os->DeleteMountPoint(name);
                                        }));
   if (!deleted.ok()) {
-    RecordFallback(
-        IsVolumeGone(*deps.os, volume) ? Fallback::kMountForgotten : Fallback::kMountNotEnded,
-        deleted.message());
+    RecordFallback(IsKnownGone(deps, context, volume).value_or(false) ? Fallback::kMountForgotten
+                                                                      : Fallback::kMountNotEnded,
+                   deleted.message());
   }
   return deleted;
 }
@@ -140,6 +140,14 @@ bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
   return IsFileNotFound(asked) ||
          std::any_of(std::begin(kGoing), std::end(kGoing),
                      [&](uint32_t code) { return HasWin32Code(asked, code); });
+}
+
+absl::StatusOr<bool> IsKnownGone(const HostDeps& deps, const CallContext& context,
+                                 const VolumeId& volume) {
+  constexpr absl::Duration kPatience = absl::Milliseconds(300);
+  return deps.reads->Read<bool>(
+      context.WithTimeout(kPatience), absl::StrCat("the state of volume ", volume.ToString()),
+      [os = deps.os, volume](const CallContext&) { return IsVolumeGone(*os, volume); });
 }
 
 std::string MountPointName(absl::string_view directory) {
@@ -213,9 +221,8 @@ absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context
   const absl::Status flushed = Flush(deps, step, name);
   if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(context.Check());
-  // If the flush has not returned, IsVolumeGone() might hang, too.
   const bool is_silent = !step.Check().ok();
-  if (!is_silent && IsVolumeGone(*deps.os, volume)) {
+  if (!is_silent && IsKnownGone(deps, context, volume).value_or(false)) {
     return absl::NotFoundError(absl::StrCat("there is no volume ", name));
   }
   const absl::Status failed = absl::InternalError(absl::StrCat(
@@ -238,7 +245,8 @@ absl::Status DeleteMountPoint(const HostDeps& deps, const CallContext& context,
   if (deleted.ok()) return deleted;
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
   const absl::Status made_plain = MakePlain(context, at->at(), at->names.back(), volume);
-  return made_plain.ok() || IsVolumeGone(*deps.os, volume) ? made_plain : deleted;
+  if (made_plain.ok()) return made_plain;
+  return IsKnownGone(deps, context, volume).value_or(false) ? made_plain : deleted;
 }
 
 absl::Status EndMountBeforeDeletion(const HostDeps& deps, const CallContext& context,

@@ -45,8 +45,12 @@ absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context
 absl::Status DeleteMountPoint(const HostDeps& deps, const CallContext& context,
                               const VolumeId& volume, ResolvedPath* at);
 
-// Returns true if a volume is missing: its disk was removed or is offline.
+// Returns true if a volume is missing: its disk was removed or is offline. May never return if the
+// disk does not answer.
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
+// Does the work of IsVolumeGone(), but returns an error if Windows does not answer within 300 ms.
+absl::StatusOr<bool> IsKnownGone(const HostDeps& deps, const CallContext& context,
+                                 const VolumeId& volume);
 
 // Returns the name of a directory, `C:\a` or `\\?\Volume{guid}\a`, with the trailing backslash that
 // the mount-point calls require
