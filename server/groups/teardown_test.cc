@@ -333,7 +333,8 @@ TEST(TeardownTest, TheObjectIsRemovedEvenIfOneWindowsCallHangsOrIsLate) {
         rule.latency = absl::Seconds(seconds);
         Spoil(row, [&](NodeState& state) { state.faults = {rule}; });
       }
-      if (!is_wmi) continue;
+      // A volume on a mute disk may never answer.
+      if (!is_wmi && operation != "win32.GetFileSystem") continue;
       SCOPED_TRACE(absl::StrCat(row.name, ", ", operation, " hangs"));
       rule.latency = absl::Hours(1);
       rule.times = 0;

@@ -282,8 +282,9 @@ absl::StatusOr<PathStats> FilesystemHost::GetStats(const CallContext& context,
 }
 
 absl::StatusOr<LinkList> FilesystemHost::ListLinks(const CallContext& context,
-                                                   const std::vector<ConfinedPath>& starts) {
-  return host::ListLinks(os_, context, starts);
+                                                   const std::vector<ConfinedPath>& starts,
+                                                   const LinkWalkLimits& limits) {
+  return host::ListLinks(deps_, context, starts, limits);
 }
 
 absl::StatusOr<bool> FilesystemHost::IsMapped(const CallContext& context, const UncPath& server) {

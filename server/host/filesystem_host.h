@@ -103,7 +103,8 @@ class FilesystemHost {
 
   // See list_links.h.
   absl::StatusOr<LinkList> ListLinks(const CallContext& context,
-                                     const std::vector<ConfinedPath>& starts);
+                                     const std::vector<ConfinedPath>& starts,
+                                     const LinkWalkLimits& limits = {});
 
  private:
   // Removes the entry at `path`, which `walked` has resolved. Ends a mount first.

@@ -7,14 +7,16 @@
 namespace csi_proxy::host {
 
 LinkEnd LinkEnds::EndAt(const VolumeId& volume) {
-  const auto [known, is_new] = volumes_.try_emplace(volume, LinkEnd::kThere);
-  if (is_new && IsVolumeGone(os_, volume)) known->second = LinkEnd::kNowhere;
+  const auto [known, is_new] = volumes_.try_emplace(volume, LinkEnd::kUnknown);
+  if (!is_new) return known->second;
+  const absl::StatusOr<bool> is_gone = IsKnownGone(deps_, context_, volume);
+  if (is_gone.ok()) known->second = *is_gone ? LinkEnd::kNowhere : LinkEnd::kThere;
   return known->second;
 }
 
 absl::Status LinkEnds::Follow(const ConfinedPath& path, FoundLink* link) {
   const absl::StatusOr<ResolvedPath> end =
-      ResolvePath(os_, context_, path,
+      ResolvePath(*deps_.os, context_, path,
                   {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
   ABSL_RETURN_IF_ERROR(context_.Check());
   if (!end.ok()) {

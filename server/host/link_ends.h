@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "csi_proxy/call_context.h"
+#include "server/host/host_deps.h"
 #include "server/host/list_links.h"
-#include "server/machine/os.h"
 #include "server/names/volume_id.h"
 #include "server/names/windows_path.h"
 
@@ -15,10 +15,10 @@ namespace csi_proxy::host {
 // Finds the ends of links. Queries each volume once. Not thread-safe.
 class LinkEnds {
  public:
-  // REQUIRES: `os` and `context` outlive this object.
-  LinkEnds(machine::Os& os, const CallContext& context) : os_(os), context_(context) {}
+  // REQUIRES: `deps` and `context` outlive this object.
+  LinkEnds(const HostDeps& deps, const CallContext& context) : deps_(deps), context_(context) {}
 
-  // Returns the end of a link to `volume`.
+  // Returns the end of a link to `volume`; kUnknown if Windows does not answer soon.
   LinkEnd EndAt(const VolumeId& volume);
 
   // Follows the link at `path`, and sets `end`, `share` and `folder` of `link`. Leaves kUnknown if
@@ -27,7 +27,7 @@ class LinkEnds {
   absl::Status Follow(const ConfinedPath& path, FoundLink* link);
 
  private:
-  machine::Os& os_;
+  const HostDeps& deps_;
   const CallContext& context_;
   std::map<VolumeId, LinkEnd> volumes_;
 };

@@ -76,8 +76,8 @@ struct LinkToFollow {
 
 class LinkWalker {
  public:
-  LinkWalker(machine::Os& os, const CallContext& context, const LinkWalkLimits& limits)
-      : os_(os), context_(context), limits_(limits), ends_(os, context) {
+  LinkWalker(const HostDeps& deps, const CallContext& context, const LinkWalkLimits& limits)
+      : os_(*deps.os), context_(context), limits_(limits), ends_(deps, context) {
     const SteadyTime now = SteadyTime::Now();
     until_ = now + limits.time;
     if (context.deadline() != SteadyTime::InfiniteFuture()) {
@@ -99,7 +99,7 @@ class LinkWalker {
         ABSL_RETURN_IF_ERROR(LookAt(next));
       }
       chain_.clear();
-      for (; followed_ < found_.size(); ++followed_) {
+      for (; limits_.follow && followed_ < found_.size(); ++followed_) {
         ABSL_RETURN_IF_ERROR(Follow(&found_[followed_]));
       }
     }
@@ -319,13 +319,13 @@ class LinkWalker {
 
   absl::Status Follow(LinkToFollow* found) {
     ABSL_RETURN_IF_ERROR(context_.Check());
-    if (found->volume.has_value()) {
-      found->link.end = ends_.EndAt(*found->volume);
+    if (!found->volume.has_value() && found->link.target.empty()) return absl::OkStatus();
+    if (SteadyTime::Now() > until_) {
+      Miss();
       return absl::OkStatus();
     }
-    if (found->link.target.empty()) return absl::OkStatus();
-    if (SteadyTime::Now() <= until_) return ends_.Follow(found->path, &found->link);
-    Miss();
+    if (!found->volume.has_value()) return ends_.Follow(found->path, &found->link);
+    found->link.end = ends_.EndAt(*found->volume);
     return absl::OkStatus();
   }
 
@@ -370,10 +370,10 @@ class LinkWalker {
 
 }  // namespace
 
-absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
+absl::StatusOr<LinkList> ListLinks(const HostDeps& deps, const CallContext& context,
                                    const std::vector<ConfinedPath>& starts,
                                    const LinkWalkLimits& limits) {
-  return LinkWalker(os, context, limits).Run(starts);
+  return LinkWalker(deps, context, limits).Run(starts);
 }
 
 }  // namespace csi_proxy::host

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/machine/os.h"
+#include "server/host/host_deps.h"
 #include "server/names/windows_path.h"
 
 namespace csi_proxy::host {
@@ -71,6 +71,9 @@ struct LinkWalkLimits {
   size_t found_bytes = size_t{1} << 20;
   // The time of the walk, at most 3/4 of the call's remaining time, so that the call can answer.
   absl::Duration time = absl::Seconds(10);
+  // If false, the walk leaves LinkEnd::kUnknown and contacts no volume outside of the tree, which
+  // might not answer.
+  bool follow = true;
 };
 
 // Returns the directory links and mounted folders at and below `starts`. A start that is a root is
@@ -83,7 +86,7 @@ struct LinkWalkLimits {
 // directories found so far are read. The walk does not lock entries: other programs can rename or
 // delete them, and entries that disappear are skipped. An entry with a name that no WindowsPath can
 // represent is skipped with all entries below it, because a call cannot name them.
-absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
+absl::StatusOr<LinkList> ListLinks(const HostDeps& deps, const CallContext& context,
                                    const std::vector<ConfinedPath>& starts,
                                    const LinkWalkLimits& limits = {});
 

@@ -68,10 +68,15 @@ class WatchedOs final : public OddOs {
 
 class ListLinksTest : public testing::Test {
  protected:
+  const HostDeps& Over(machine::Os& os) {
+    deps_.os = &os;
+    deps_.reads = &reads_;
+    return deps_;
+  }
   // Walks the working directory without a time limit, unless the test sets one.
   LinkList Walk(LinkWalkLimits limits = {}, machine::Os* os = nullptr) {
     if (limits.time == LinkWalkLimits().time) limits.time = absl::InfiniteDuration();
-    auto list = ListLinks(os != nullptr ? *os : *os_, context_, {In(kRoot)}, limits);
+    auto list = ListLinks(Over(os != nullptr ? *os : *os_), context_, {In(kRoot)}, limits);
     EXPECT_THAT(list, IsOk());
     return list.ok() ? *std::move(list) : LinkList();
   }
@@ -135,6 +140,8 @@ class ListLinksTest : public testing::Test {
   CallContext context_;
   std::unique_ptr<Machine> node_ = TestNode();
   std::unique_ptr<machine::Os> os_ = machine::simulator::NewSimulatedOs(node_->core());
+  HostDeps deps_;
+  DetachedRuns reads_{128};
 };
 
 TEST_F(ListLinksTest, LinksAreSortedByPath) {
@@ -240,16 +247,18 @@ TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoLinksOutsideThem) {
 
 TEST_F(ListLinksTest, TheWalkEndsWithItsCall) {
   const CallContext over(absl::Now() - absl::Seconds(1));
-  EXPECT_THAT(ListLinks(*os_, over, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(ListLinks(Over(*os_), over, {In(kRoot)}),
+              HasCode(absl::StatusCode::kDeadlineExceeded));
   // A call also fails if its time ends during the walk.
   const CallContext soon(absl::Now() + absl::Milliseconds(200));
   WatchedOs slow(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(300)); });
-  EXPECT_THAT(ListLinks(slow, soon, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(ListLinks(Over(slow), soon, {In(kRoot)}),
+              HasCode(absl::StatusCode::kDeadlineExceeded));
   // If the walk's own time ends, it returns the links found so far.
   const CallContext shortly(absl::Now() + absl::Seconds(60));
   MakeLink("first", kRoot);
   WatchedOs late(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(100)); });
-  const auto list = ListLinks(late, shortly, {In(kRoot)}, {.time = absl::Milliseconds(50)});
+  const auto list = ListLinks(Over(late), shortly, {In(kRoot)}, {.time = absl::Milliseconds(50)});
   ASSERT_THAT(list, IsOk());
   EXPECT_TRUE(list->incomplete);
 }
@@ -357,7 +366,7 @@ TEST_F(ListLinksTest, ARootInsideAnotherIsWalkedOnce) {
   for (const WindowsPath& root : roots->roots()) starts.push_back({root, roots});
   std::multiset<std::string> listed;
   WatchedOs watched(*node_, [&](const std::string& name) { listed.insert(name); });
-  const auto list = ListLinks(watched, context_, starts);
+  const auto list = ListLinks(Over(watched), context_, starts);
   ASSERT_THAT(list, IsOk());
   EXPECT_THAT(Paths(*list), ElementsAre(R"(pods\p1\link)"));
   EXPECT_EQ(listed.count("p1"), 1u);

@@ -255,8 +255,8 @@ bool IsTarget(const std::string& target, const UncPath& remote) {
 
 absl::StatusOr<ShareLinks> FindLinks(const groups::HandlerDeps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant) {
-  ABSL_ASSIGN_OR_RETURN(auto found,
-                        deps.host->filesystem().ListLinks(context, groups::AllRoots(deps.roots)));
+  ABSL_ASSIGN_OR_RETURN(auto found, deps.host->filesystem().ListLinks(
+                                        context, groups::AllRoots(deps.roots), {.follow = false}));
   ShareLinks links;
   links.incomplete = found.incomplete_outside_pods;
   for (host::FoundLink& link : found.links) {
