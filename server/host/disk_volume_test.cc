@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "server/host/mount_point.h"
 #include "server/host/odd_machine_testing.h"
 #include "server/host/operations_testing.h"
@@ -129,6 +130,33 @@ namespace {
 
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
+
+// WMI on which a person prepares the volume by hand while WMI looks for it.
+class PreparingSession final : public machine::simulator::wmi::SimulatedSession {
+ public:
+  explicit PreparingSession(machine::simulator::Core* core)
+      : SimulatedSession(core), core_(*core) {}
+
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override {
+    if (absl::StrContains(wql, "MSFT_Volume")) {
+      core_.Change(
+          [](NodeState& state) { state.disks[2].partitions.back().volume->file_system = "FAT32"; });
+    }
+    return SimulatedSession::DoQuery(context, space, wql);
+  }
+
+ private:
+  machine::simulator::Core& core_;
+};
+
+TEST_F(DiskVolumeTest, AFormatSparesAVolumeThatWasFormattedSinceTheCallLooked) {
+  Host host(std::make_unique<PreparingSession>(node_->core()),
+            machine::simulator::NewSimulatedOs(node_->core()));
+  EXPECT_THAT(host.volume().Format(context_, TestVolume(2), {}),
+              FailsWith(absl::StatusCode::kUnavailable, "has been formatted or mounted meanwhile"));
+  EXPECT_EQ(node_->Snapshot().disks[2].partitions.back().volume->file_system, "FAT32");
+}
 
 // The simulated Win32, whose mount manager names extra paths for each volume.
 class RememberingOs final : public OddOs {

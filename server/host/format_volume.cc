@@ -42,6 +42,10 @@ absl::Status VolumeHost::AwaitFormat(const CallContext& context, const VolumeId&
 absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
                                 const FormatOptions& options) {
   const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
+  // Format may begin long after the handler has looked at the volume, and a second call of it long
+  // after the caller has left, so `check` compares the use of the volume before each.
+  const absl::StatusOr<std::string> before = UseOf(os_, volume);
+  if (!before.ok()) return Prefixed(operation, before.status());
   const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);
   if (!object.ok()) return Prefixed(operation, object.status());
   cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
@@ -51,10 +55,7 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   if (options.allocation_unit_bytes != 0) {
     arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
   }
-  // A second call of Format may begin long after the caller has left, so `check` first compares the
-  // use of the volume.
-  ABSL_ASSIGN_OR_RETURN(const std::string before, UseOf(os_, volume));
-  const auto check = [&os = os_, volume, before]() -> absl::Status {
+  const auto check = [&os = os_, volume, before = *before]() -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));
     if (now == before) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat(
@@ -63,7 +64,8 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   return deps_.changes->Run(
       context, {FileSystemName(volume)},
       [&storage = storage_, path = object->path(), arguments, operation,
-       check](const CallContext& run) {
+       check](const CallContext& run) -> absl::Status {
+        ABSL_RETURN_IF_ERROR(check());
         return storage.Call(run, operation, path, "Format", arguments, check);
       },
       absl::InfiniteDuration());
