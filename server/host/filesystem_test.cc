@@ -1,3 +1,4 @@
+#include "server/host/remove_tree.h"
 #include "server/host/testing.h"
 #include "server/machine/os_wrapper_testing.h"
 #include "server/simulator/win32/os_double.h"
@@ -68,6 +69,68 @@ TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNotLinks) {
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod\\layer\\cloud\\f")), Yields(true));
   EXPECT_THAT(files().Remove(context_, Anywhere("D:\\pod"), true), IsOk());
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod")), Yields(false));
+}
+
+// Lists at most some hundred entries at once, because a directory of a pod may have millions.
+TEST_F(FilesystemTest, NoCallListsAWholeDirectory) {
+  struct BatchFile final : machine::FileWrapper<> {
+    using FileWrapper::FileWrapper;
+    absl::StatusOr<std::vector<std::string>> List() override {
+      return absl::InternalError("all entries at once");
+    }
+    std::unique_ptr<machine::File> Wrap(std::unique_ptr<machine::File> file) override {
+      return std::make_unique<BatchFile>(std::move(file));
+    }
+  };
+  struct BatchOs final : machine::OsWrapper<> {
+    using OsWrapper::OsWrapper;
+    std::unique_ptr<machine::File> Wrap(std::unique_ptr<machine::File> file) override {
+      return std::make_unique<BatchFile>(std::move(file));
+    }
+  };
+  Host host(machine::simulator::wmi::NewSimulatedSession(node_->core()),
+            std::make_unique<BatchOs>(machine::simulator::NewSimulatedOs(node_->core())));
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_THAT(node_->WriteFile(absl::StrCat("C:\\var\\lib\\kubelet\\tree\\", i), 1, false),
+                IsOk());
+  }
+  EXPECT_THAT(host.volume().Mount(context_, TestVolume(2), Kubelet("tree")),
+              FailsWith(kPrecondition, "is not empty"));
+  EXPECT_THAT(host.filesystem().RemoveContents(context_, Kubelet("tree")), IsOk());
+  EXPECT_THAT(host.volume().Mount(context_, TestVolume(2), Kubelet("tree")), IsOk());
+}
+
+TEST_F(FilesystemTest, RemovalOfADeepTreeRemovesTheDirectoriesOnEachLevel) {
+  std::string path = "tree";
+  for (int level = 0; level < 100; ++level) {
+    for (const char* name : {"\\b", "\\c\\d"}) {
+      ASSERT_THAT(files().MakeDirectories(context_, Kubelet(path + name)), IsOk());
+    }
+    path += "\\b";
+  }
+  EXPECT_THAT(files().Remove(context_, Kubelet("tree"), true), IsOk());
+  EXPECT_THAT(files().Exists(context_, Kubelet("tree")), Yields(false));
+}
+
+// A directory that contains itself, as deep as a program can nest directories by renaming them.
+struct EndlessDirectory final : machine::FileWrapper<> {
+  EndlessDirectory() : FileWrapper(nullptr) {}
+  absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string&,
+                                                      machine::Access) override {
+    return std::make_unique<EndlessDirectory>();
+  }
+  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
+    return machine::FileAttributes{.is_directory = true};
+  }
+  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool) override {
+    return std::vector<machine::DirectoryEntry>{{.name = "a", .is_directory = true}};
+  }
+};
+
+TEST_F(FilesystemTest, RemovalRefusesATreeThatNoPathCanName) {
+  EndlessDirectory directory;
+  EXPECT_THAT(RemoveBelow({}, context_, directory, "C:\\tree"),
+              FailsWith(kPrecondition, "C:\\tree: directories are nested more than 16384 deep"));
 }
 
 // Makes a call of the machine; the other program's function runs after the call.

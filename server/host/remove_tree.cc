@@ -1,6 +1,7 @@
 #include "server/host/remove_tree.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,58 +28,86 @@ bool IsGoing(const absl::Status& status) {
   return IsFileNotFound(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
+// The most levels of a tree: the deepest path of Windows has fewer, but a program can nest
+// directories deeper by renaming them.
+constexpr size_t kMostLevels = 16'384;
+// On so many levels the names of entries are kept while the levels below are removed. Others are
+// listed again, because a hostile tree must not take much memory.
+constexpr size_t kMostListed = 64;
+
 // A directory that is being emptied. The levels are in a vector, not on the call stack, which a
 // deep hostile tree could exhaust.
 struct Level {
   machine::File* directory;
   std::unique_ptr<machine::File> owned;
-  std::string path;
+  std::string name;
   bool was_mount = false;
+  // The entries that were listed last and are not removed yet.
   std::vector<std::string> names = {};
+  // True if the next listing begins with the first entry.
+  bool restart = true;
   int rounds = 0;
 };
 
 class Remover {
  public:
-  Remover(const HostDeps& deps, const CallContext& context) : deps_(deps), context_(context) {}
+  Remover(const HostDeps& deps, const CallContext& context, const std::string& path)
+      : deps_(deps), context_(context), path_(path) {}
 
-  absl::Status RemoveEntries(machine::File& directory, const std::string& path) {
-    ABSL_RETURN_IF_ERROR(Push({&directory, nullptr, path}));
+  absl::Status RemoveEntries(machine::File& directory) {
+    levels_.push_back({&directory, nullptr, ""});
     while (!levels_.empty()) {
       ABSL_RETURN_IF_ERROR(context_.Check());
       const absl::Status status =
-          levels_.back().names.empty() ? LeaveLevel() : RemoveNext(levels_.back());
+          levels_.back().names.empty() ? ListNext(levels_.back()) : RemoveNext(levels_.back());
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
  private:
+  // Returns the path of the current directory.
+  std::string Path() const {
+    std::string path = path_;
+    for (size_t i = 1; i < levels_.size(); ++i) path = Join(path, levels_[i].name);
+    return path;
+  }
+
   absl::Status Push(Level level) {
-    absl::StatusOr<std::vector<std::string>> names = level.directory->List();
-    if (!names.ok()) return Prefixed(level.path, names.status());
-    level.names = *std::move(names);
+    if (levels_.size() > kMostLevels) {
+      return Prefixed(path_, absl::FailedPreconditionError(
+                                 absl::StrCat("directories are nested more than ", kMostLevels,
+                                              " deep: move an inner one up, and repeat the call")));
+    }
+    if (levels_.size() > kMostListed) {
+      std::vector<std::string>().swap(levels_.back().names);
+      levels_.back().restart = true;
+    }
     levels_.push_back(std::move(level));
     return absl::OkStatus();
   }
 
-  // Deletes the current directory, which is empty unless another program has added entries. The
-  // first level is the caller's and stays.
-  absl::Status LeaveLevel() {
-    Level& level = levels_.back();
+  // Lists the next entries of the current directory, and leaves the directory after the last one.
+  absl::Status ListNext(Level& level) {
+    const bool restart = std::exchange(level.restart, false);
+    absl::StatusOr<std::vector<machine::DirectoryEntry>> entries =
+        level.directory->ListNext(restart);
+    if (!entries.ok()) return Prefixed(Path(), entries.status());
+    if (entries->empty()) return LeaveLevel(level, restart);
+    for (machine::DirectoryEntry& entry : *entries) level.names.push_back(std::move(entry.name));
+    return absl::OkStatus();
+  }
+
+  // Deletes the current directory, which is empty unless another program has added entries; then
+  // lists it again. The first level is the caller's and stays; it is listed until it `was_empty`.
+  absl::Status LeaveLevel(Level& level, bool was_empty) {
     const bool is_callers = level.owned == nullptr;
     const absl::Status deleted = is_callers ? absl::OkStatus() : level.owned->Delete();
-    if ((is_callers || HasWin32Code(deleted, win32_error::kDirNotEmpty)) &&
-        ++level.rounds < kRounds) {
-      absl::StatusOr<std::vector<std::string>> names = level.directory->List();
-      if (!names.ok()) return Prefixed(level.path, names.status());
-      level.names = *std::move(names);
-      if (!is_callers || !level.names.empty()) return absl::OkStatus();
-    }
+    level.restart = is_callers ? !was_empty : HasWin32Code(deleted, win32_error::kDirNotEmpty);
+    if (level.restart && ++level.rounds < kRounds) return absl::OkStatus();
     if (!deleted.ok() && !IsFileNotFound(deleted)) {
-      const absl::Status kept = Prefixed(level.path, deleted);
-      const bool is_empty = !HasWin32Code(deleted, win32_error::kDirNotEmpty);
-      return level.was_mount && is_empty ? Appended(kept, kEmptyStays) : kept;
+      const absl::Status kept = Prefixed(Path(), deleted);
+      return level.was_mount && !level.restart ? Appended(kept, kEmptyStays) : kept;
     }
     levels_.pop_back();
     return absl::OkStatus();
@@ -87,16 +116,16 @@ class Remover {
   absl::Status RemoveNext(Level& level) {
     const std::string name = std::move(level.names.back());
     level.names.pop_back();
-    const std::string path = Join(level.path, name);
     absl::StatusOr<std::unique_ptr<machine::File>> file =
         OpenPatiently(context_, *level.directory, name, machine::Access::kDelete);
     if (IsGoing(file.status())) return absl::OkStatus();
-    if (!file.ok()) return Leave(level, name, path, file.status());
+    if (!file.ok()) return Leave(level, name, file.status());
     absl::StatusOr<machine::FileAttributes> attributes = (*file)->GetAttributes();
-    if (!attributes.ok()) return Prefixed(path, attributes.status());
+    if (!attributes.ok()) return Prefixed(Join(Path(), name), attributes.status());
     const bool was_mount =
         attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint;
     if (was_mount) {
+      const std::string path = Join(Path(), name);
       const absl::Status ended =
           EndMountBeforeDeletion(deps_, context_, *level.directory, name, path, &*file);
       if (IsGoing(ended)) return absl::OkStatus();
@@ -106,23 +135,24 @@ class Remover {
     }
     if (attributes->is_directory && !machine::IsNameSurrogate(*attributes)) {
       machine::File* const directory = file->get();
-      return Push({directory, *std::move(file), path, was_mount});
+      return Push({directory, *std::move(file), name, was_mount});
     }
     const absl::Status deleted = (*file)->Delete();
     if (deleted.ok() || IsFileNotFound(deleted)) return absl::OkStatus();
     file->reset();
-    return Leave(level, name, path, deleted);
+    return Leave(level, name, deleted);
   }
 
   // Ends a mount or a directory link at an entry that cannot be deleted because of `kept`. Returns
   // `kept` with the path and with what has ended.
-  absl::Status Leave(Level& level, const std::string& name, const std::string& path,
-                     const absl::Status& kept) {
+  absl::Status Leave(Level& level, const std::string& name, const absl::Status& kept) {
+    const std::string path = Join(Path(), name);
     return LeaveEmpty(deps_, context_, *level.directory, name, path, Prefixed(path, kept));
   }
 
   const HostDeps& deps_;
   const CallContext& context_;
+  const std::string& path_;
   std::vector<Level> levels_;
 };
 
@@ -130,7 +160,7 @@ class Remover {
 
 absl::Status RemoveBelow(const HostDeps& deps, const CallContext& context, machine::File& directory,
                          const std::string& path) {
-  return Remover(deps, context).RemoveEntries(directory, path);
+  return Remover(deps, context, path).RemoveEntries(directory);
 }
 
 }  // namespace csi_proxy::host

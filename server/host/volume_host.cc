@@ -262,10 +262,10 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
   if (!walked.is_directory()) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a directory"));
   }
-  const absl::StatusOr<std::vector<std::string>> names = walked.at().List();
-  if (!names.ok()) return Prefixed(path, names.status());
+  const auto entries = walked.at().ListNext(true);
+  if (!entries.ok()) return Prefixed(path, entries.status());
   if (walked.is_root()) return absl::FailedPreconditionError(absl::StrCat(path, " is not empty"));
-  if (!names->empty()) {
+  if (!entries->empty()) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not empty (", kFilesStay, ")"));
   }
   ABSL_ASSIGN_OR_RETURN(const VolumeId holder, VolumeOf(os_, walked));
