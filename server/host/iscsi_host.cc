@@ -22,6 +22,9 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
+// The time to make a session persistent again after its end has failed.
+constexpr absl::Duration kToUndo = absl::Seconds(10);
+
 cim::Arguments PortalArguments(const IscsiPortal& portal) {
   return {{"TargetPortalAddress", Value::String(portal.address)},
           {"TargetPortalPortNumber", Value::Uint16(portal.port)}};
@@ -103,7 +106,8 @@ absl::Status End(cim::Session& wmi, const LineFunction& warn, const CallContext&
     if (status.ok()) continue;
     if (absl::IsNotFound(status) && HasEnded(wmi, context, target, iqn, session)) continue;
     // The session has not ended, so the initiator must open it again at the next start.
-    if (is_unregistered && !Invoke(wmi, context, session.path(), "Register", {}, operation).ok()) {
+    if (is_unregistered &&
+        !Invoke(wmi, context.Afterwards(kToUndo), session.path(), "Register", {}, operation).ok()) {
       warn(absl::StrCat("the session with target ", iqn,
                         " is no longer persistent: the next start does not restore it"));
     }

@@ -1,4 +1,7 @@
+#include <thread>
+
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/notification.h"
 #include "server/host/testing.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
@@ -86,6 +89,31 @@ TEST_F(IscsiTest, ASessionWhoseLogoutFailsStaysPersistent) {
   EXPECT_TRUE(persistent());
   ASSERT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
   EXPECT_FALSE(persistent());
+}
+
+// The service stops while Windows does not end the session.
+TEST_F(IscsiTest, ASessionWhoseLogoutIsCancelledStaysPersistent) {
+  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
+  ASSERT_THAT(Connect("iqn.x:open"), IsOk());
+  FaultRule rule;
+  rule.operation = "wmi.Invoke/MSFT_iSCSITarget.Disconnect";
+  rule.latency = absl::Hours(1);
+  node_->core()->Change([&](NodeState& state) {
+    state.iscsi_portals[0].targets[0].persistent = true;
+    state.faults = {rule};
+  });
+  const auto persistent = [&] { return node_->Snapshot().iscsi_portals[0].targets[0].persistent; };
+  absl::Notification gone;
+  std::thread call([&] {
+    const CallContext leaves(absl::InfiniteFuture(), &gone);
+    EXPECT_THAT(iscsi().Disconnect(leaves, kPortal, "iqn.x:open"),
+                HasCode(absl::StatusCode::kCancelled));
+  });
+  while (persistent()) std::this_thread::yield();
+  gone.Notify();
+  call.join();
+  EXPECT_TRUE(host_->EndRuns(absl::InfiniteDuration()));
+  EXPECT_TRUE(persistent());
 }
 
 // Two portals offer one target. After the login, the portals need not be registered.
