@@ -472,6 +472,108 @@ TEST(TeardownTest, ALateRemovalDoesNotUndoTheNextCallsStaging) {
   }
 }
 
+// Windows sets up an object after the caller has given up. The caller's teardown must remove it.
+TEST(TeardownTest, ATeardownRemovesWhatALateSetupMakes) {
+  using Call = std::function<absl::Status(Process&, const CallContext&)>;
+  struct Case {
+    const char* operation;
+    Call set_up;
+    Call tear_down;
+    std::function<bool(const NodeState&)> is_there;
+  };
+  const iscsi::TargetPortal portal = {"10.0.0.5", 3260};
+  const std::string iqn = "iqn.2026-01.example:data";
+  const Call unstage_share = [](Process& p, const CallContext& c) {
+    return p.storage->UnstageShare(c, {Below("share"), kShare}).status();
+  };
+  const Call unstage_target = [&](Process& p, const CallContext& c) {
+    return p.storage->UnstageTarget(c, {.target_path = Below("lun"), .iqn = iqn}).status();
+  };
+  const Case cases[] = {
+      {"wmi.Invoke/MSFT_SmbGlobalMapping.Create",
+       [](Process& p, const CallContext& c) {
+         return p.storage->StageShare(c, {.remote_path = kShare, .target_path = Below("share")})
+             .status();
+       },
+       unstage_share, IsMapped},
+      {"wmi.Invoke/MSFT_SmbGlobalMapping.Create",
+       [](Process& p, const CallContext& c) {
+         return smb::NewSmbService(p.deps)
+             ->NewSmbGlobalMapping(c, {.remote_path = kShare})
+             .status();
+       },
+       [](Process& p, const CallContext& c) {
+         return smb::NewSmbService(p.deps)->RemoveSmbGlobalMapping(c, {kShare}).status();
+       },
+       IsMapped},
+      {"wmi.Invoke/MSFT_iSCSITarget.Connect",
+       [&](Process& p, const CallContext& c) {
+         return p.storage
+             ->StageTarget(c, {.portals = {"10.0.0.5"},
+                               .iqn = iqn,
+                               .lun_id = "0",
+                               .persistent = true,
+                               .target_path = Below("lun")})
+             .status();
+       },
+       unstage_target, IsConnected},
+      {"wmi.Invoke/MSFT_iSCSITarget.Connect",
+       [&](Process& p, const CallContext& c) {
+         return iscsi::NewIscsiService(p.deps)
+             ->ConnectTarget(c, {.target_portal = portal, .iqn = iqn})
+             .status();
+       },
+       [&](Process& p, const CallContext& c) {
+         return iscsi::NewIscsiService(p.deps)
+             ->DisconnectTarget(c, {.target_portal = portal, .iqn = iqn})
+             .status();
+       },
+       IsConnected},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.operation);
+    const auto node = NodeIn(Prepared());
+    Process process(node.get());
+    const CallContext long_enough = CallContext().WithTimeout(absl::Minutes(2));
+    ASSERT_EQ(unstage_share(process, long_enough), absl::OkStatus());
+    ASSERT_EQ(unstage_target(process, long_enough), absl::OkStatus());
+    FaultRule late = Rule(each.operation, 0);
+    late.latency = absl::Seconds(30);
+    late.goes_on = true;
+    late.times = 1;
+    node->core()->Change([&](NodeState& state) { state.faults = {late}; });
+    EXPECT_FALSE(each.set_up(process, CallContext().WithTimeout(absl::Seconds(10))).ok());
+    EXPECT_TRUE(node->Snapshot().faults.empty());
+    EXPECT_FALSE(each.is_there(node->Snapshot()));
+    EXPECT_EQ(each.tear_down(process, CallContext().WithTimeout(absl::Minutes(2))),
+              absl::OkStatus());
+    absl::SleepFor(absl::Minutes(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_FALSE(each.is_there(node->Snapshot()));
+  }
+}
+
+TEST(TeardownTest, ALateResizeDoesNotUndoTheNextResize) {
+  const auto node = NodeIn(Prepared());
+  FaultRule late = Rule("wmi.Invoke/MSFT_Partition.Resize", 0);
+  late.latency = absl::Seconds(40);
+  late.goes_on = true;
+  late.times = 1;
+  node->core()->Change([&](NodeState& state) { state.faults = {late}; });
+  Process process(node.get());
+  const auto resize = [&](int64_t mib, absl::Duration limit) {
+    return process.volume
+        ->ResizeVolume(CallContext().WithTimeout(limit),
+                       {.volume_id = kVolume, .size_bytes = mib << 20})
+        .status();
+  };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(resize(700, absl::Seconds(10))));
+  EXPECT_EQ(resize(900, absl::Minutes(2)), absl::OkStatus());
+  absl::SleepFor(absl::Minutes(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(node->Snapshot().disks[1].partitions.back().size_bytes, uint64_t{900} << 20);
+}
+
 // Windows finishes a format after its caller has given up. The late format must not erase data of
 // the next call.
 TEST(TeardownTest, TheNextCallWaitsForTheEndOfALateFormat) {

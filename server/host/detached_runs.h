@@ -3,7 +3,7 @@
 // Windows may go on after the caller has given up: a flush cannot be stopped, a method of WMI may
 // continue, and a disk may never answer a read. A late removal would remove a share, disk or
 // session that another call has set up in the meantime. So a call that sets up an object first
-// waits for the end of the object's changes.
+// waits for the end of the object's changes, and a teardown for the end of its late set-ups.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,9 @@
 namespace csi_proxy::host {
 
 // Thread-safe. The name of an object is any text that all its runs use, such as `disk 3`. Changes
-// use one instance, reads and flushes another, so that disks that do not answer cannot use up a
-// tenant's limit for changes. REQUIRES: the data of a run outlives the DetachedRuns.
+// use one instance, set-ups a second, reads and flushes a third, so that disks and servers that do
+// not answer cannot use up a tenant's limit for changes. REQUIRES: the data of a run outlives the
+// DetachedRuns.
 class DetachedRuns {
  public:
   using Change = std::function<absl::Status(const CallContext&)>;

@@ -32,10 +32,12 @@ class Host {
       : wmi_(std::move(wmi)),
         os_(std::move(os)),
         changes_(32, [this](const LogText& line) { deps_.warn(line); }),
+        setups_(128, [this](const LogText& line) { deps_.warn(line); }),
         deps_{wmi_.get(),
               &storage_,
               os_.get(),
               &changes_,
+              &setups_,
               &reads_,
               &used_,
               &volumes_,
@@ -62,7 +64,7 @@ class Host {
     is_ending_ = true;
     const SteadyTime until = SteadyTime::Now() + limit;
     bool have_ended = true;
-    for (DetachedRuns* const runs : {&changes_, &reads_, &looks_}) {
+    for (DetachedRuns* const runs : {&changes_, &setups_, &reads_, &looks_}) {
       have_ended &= runs->End(until - SteadyTime::Now());
     }
     return have_ended;
@@ -79,6 +81,9 @@ class Host {
   SharedRun<absl::StatusOr<NodeVolumes>> volumes_;
   std::atomic<bool> is_ending_ = false;
   DetachedRuns changes_;
+  // Not among `changes_`, so that servers that do not answer do not use up a tenant's limit for
+  // teardowns.
+  DetachedRuns setups_;
   DetachedRuns reads_{128};
   DetachedRuns looks_{1024};
   const HostDeps deps_;

@@ -19,7 +19,8 @@ struct HostDeps {
   StorageNamespace* storage = nullptr;
   machine::Os* os = nullptr;
   DetachedRuns* changes = nullptr;
-  DetachedRuns* reads = nullptr;  // reads and flushes
+  DetachedRuns* setups = nullptr;  // logins, new mappings, growth
+  DetachedRuns* reads = nullptr;   // reads and flushes
   UsedVolumes* used = nullptr;
   // The look-ups of all volumes of the node; see VolumesOn().
   SharedRun<absl::StatusOr<NodeVolumes>>* volumes = nullptr;

@@ -2,6 +2,7 @@
 #include "server/host/iscsi_host.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +12,7 @@
 #include "server/host/devices.h"
 #include "server/host/iscsi_authentication.h"
 #include "server/host/iscsi_objects.h"
+#include "server/host/mount_point.h"
 #include "server/machine/cim/errors.h"
 #include "server/names/refusals.h"
 #include "server/names/win32_error.h"
@@ -45,10 +47,15 @@ absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Ob
                 absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
 }
 
+// Returns the name of the logins at a target for DetachedRuns.
+std::string LoginsName(const std::string& iqn) {
+  return absl::StrCat("a login at target ", FoldName(iqn));
+}
+
 // Opens a session. Returns its id, or "" if the method does not return the id.
-absl::StatusOr<std::string> LogIn(cim::Session& wmi, const CallContext& context,
-                                  const IscsiPortal& portal, const cim::Object& target,
-                                  const ChapCredentials& credentials,
+absl::StatusOr<std::string> LogIn(cim::Session& wmi, DetachedRuns& setups,
+                                  const CallContext& context, const IscsiPortal& portal,
+                                  const cim::Object& target, const ChapCredentials& credentials,
                                   const SessionOptions& options) {
   cim::Arguments arguments = PortalArguments(portal);
   // Uses the target's own spelling, because the initiator compares case-sensitively.
@@ -59,12 +66,19 @@ absl::StatusOr<std::string> LogIn(cim::Session& wmi, const CallContext& context,
   // (learn.microsoft.com/powershell/module/iscsi/connect-iscsitarget).
   arguments["IsPersistent"] = Value::Boolean(options.is_persistent);
   arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
-  cim::Object out;
-  ABSL_RETURN_IF_ERROR(Invoke(wmi, context, "MSFT_iSCSITarget", "Connect", arguments,
-                              absl::StrCat("connecting target ", iqn), &out));
-  const auto session = out.Get("CreatediSCSISession");
-  const auto object = session.ok() ? session->AsObject() : session.status();
-  return object.ok() ? object->GetString("SessionIdentifier").value_or("") : "";
+  const auto id = std::make_shared<std::string>();
+  ABSL_RETURN_IF_ERROR(setups.Run(
+      context, {LoginsName(iqn)},
+      [&wmi, arguments = std::move(arguments), iqn, id](const CallContext& run) -> absl::Status {
+        cim::Object out;
+        ABSL_RETURN_IF_ERROR(Invoke(wmi, run, "MSFT_iSCSITarget", "Connect", arguments,
+                                    absl::StrCat("connecting target ", iqn), &out));
+        const auto session = out.Get("CreatediSCSISession");
+        const auto object = session.ok() ? session->AsObject() : session.status();
+        if (object.ok()) *id = object->GetString("SessionIdentifier").value_or("");
+        return absl::OkStatus();
+      }));
+  return *id;
 }
 
 // Returns the name of a target's sessions for DetachedRuns.
@@ -218,7 +232,7 @@ absl::Status IscsiHost::Connect(const CallContext& context, const IscsiPortal& p
   ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
   ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
   if (connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
-  return LogIn(wmi_, context, portal, target, credentials, {}).status();
+  return LogIn(wmi_, setups_, context, portal, target, credentials, {}).status();
 }
 
 absl::StatusOr<std::string> IscsiHost::OpenSession(const CallContext& context,
@@ -227,7 +241,9 @@ absl::StatusOr<std::string> IscsiHost::OpenSession(const CallContext& context,
                                                    const ChapCredentials& credentials,
                                                    const SessionOptions& options) {
   ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(wmi_, context, iqn));
-  if (target.has_value()) return LogIn(wmi_, context, portal, *target, credentials, options);
+  if (target.has_value()) {
+    return LogIn(wmi_, setups_, context, portal, *target, credentials, options);
+  }
   return absl::NotFoundError(absl::StrCat("no portal offers target ", iqn));
 }
 
@@ -278,9 +294,11 @@ absl::Status IscsiHost::EndSessions(const CallContext& context, const std::strin
 
 absl::Status IscsiHost::Disconnect(const CallContext& context, const IscsiPortal& portal,
                                    const std::string& iqn) {
+  const absl::Status awaited = AwaitLogins(TeardownStep(context), iqn);
   ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
   ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(wmi_, context, target, iqn));
   if (sessions.empty()) {
+    ABSL_RETURN_IF_ERROR(awaited);
     return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
   }
   return EndAll(context, iqn, target, sessions, {});
@@ -288,6 +306,10 @@ absl::Status IscsiHost::Disconnect(const CallContext& context, const IscsiPortal
 
 absl::Status IscsiHost::AwaitEnds(const CallContext& context, const std::string& iqn) {
   return changes_.Await(context, SessionsName(iqn));
+}
+
+absl::Status IscsiHost::AwaitLogins(const CallContext& context, const std::string& iqn) {
+  return setups_.Await(context, LoginsName(iqn), true);
 }
 
 absl::Status IscsiHost::EndAll(const CallContext& context, const std::string& iqn,

@@ -74,7 +74,7 @@ struct SessionOptions {
 class IscsiHost {
  public:
   explicit IscsiHost(const HostDeps& deps)
-      : wmi_(*deps.wmi), changes_(*deps.changes), warn_(deps.warn) {}
+      : wmi_(*deps.wmi), changes_(*deps.changes), setups_(*deps.setups), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context);
   // Registers a portal after any RemovePortal() of it. Uses the credentials only if the portal
@@ -98,11 +98,15 @@ class IscsiHost {
   // Waits until no Disconnect() or EndSessions() of the target is under way, not even one that its
   // caller has left. Until then a session may end at any time.
   absl::Status AwaitEnds(const CallContext& context, const std::string& iqn);
+  // Waits for the end of each Connect() or OpenSession() that its caller has left. Until then
+  // another session may begin.
+  absl::Status AwaitLogins(const CallContext& context, const std::string& iqn);
   // Connects the target after AwaitEnds(). FAILED_PRECONDITION if authentication fails,
   // ALREADY_EXISTS if connected.
   absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                        const std::string& iqn, const ChapCredentials& credentials);
-  // Ends all sessions of the target, over any portal. NOT_FOUND if the target has no session.
+  // Ends all sessions of the target, over any portal, after AwaitLogins() as a TeardownStep().
+  // NOT_FOUND if the target has no session.
   absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                           const std::string& iqn);
   // Returns the disk numbers of a target, sorted; empty if it is not connected.
@@ -148,6 +152,7 @@ class IscsiHost {
 
   cim::Session& wmi_;
   DetachedRuns& changes_;
+  DetachedRuns& setups_;
   SharedRuns<absl::Status> refreshes_;  // by portal
   const LineFunction warn_;
 };

@@ -1,5 +1,6 @@
 // The sizes of volumes, and how they grow: partitions through WMI, file systems through Win32.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,18 @@ absl::Status VolumeHost::Resize(const CallContext& context, const VolumeView& vo
     return absl::InternalError(
         absl::StrCat(operation, ": WMI shows no partition at the volume's offset"));
   }
-  const auto resize = [&](uint64_t bytes) {
-    return storage_.Invoke(context, room.object, "Resize", {{"Size", Value::Uint64(bytes)}});
+  // A late Resize of an earlier call would shrink the partition again.
+  const std::string name = absl::StrCat("the size of volume ", volume.id.ToString());
+  ABSL_RETURN_IF_ERROR(deps_.setups->Await(context, name, true));
+  const auto resize = [&](uint64_t bytes) -> absl::StatusOr<cim::MethodResult> {
+    const auto result = std::make_shared<absl::StatusOr<cim::MethodResult>>();
+    ABSL_RETURN_IF_ERROR(deps_.setups->Run(
+        context, {name},
+        [&storage = storage_, path = room.object, bytes, result](const CallContext& run) {
+          *result = storage.Invoke(run, path, "Resize", {{"Size", Value::Uint64(bytes)}});
+          return absl::OkStatus();
+        }));
+    return *std::move(result);
   };
   absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
   // The provider may still have the disk's old size.

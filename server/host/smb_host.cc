@@ -98,6 +98,7 @@ absl::Status SmbHost::AwaitRemoval(const CallContext& context, const std::string
 
 absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
                                                               const std::string& share) {
+  ABSL_RETURN_IF_ERROR(setups_.Await(context, MappingName(share), true));
   cim::Query query("MSFT_SmbGlobalMapping");
   // Names beyond ASCII are only compared below, because WQL's case folding of them is undocumented.
   if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
@@ -160,10 +161,14 @@ absl::Status SmbHost::CreateMapping(const CallContext& context, const std::strin
     arguments["Credential"] = CredentialValue(credentials);
   }
   const std::string operation = absl::StrCat("mapping ", share);
-  const auto result =
-      wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
-  const absl::Status created = result.ok() ? cim::ReturnValueStatus(operation, *result)
-                                           : Prefixed(operation, result.status());
+  const absl::Status created = setups_.Run(
+      context, {MappingName(share)},
+      [&wmi = wmi_, arguments = std::move(arguments), operation](const CallContext& run) {
+        const auto result =
+            wmi.Invoke(run, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
+        return result.ok() ? cim::ReturnValueStatus(operation, *result)
+                           : Prefixed(operation, result.status());
+      });
   if (HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
     WarnOfHolders(context, share);
   }

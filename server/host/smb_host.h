@@ -61,7 +61,11 @@ struct SmbAccess {
 class SmbHost {
  public:
   explicit SmbHost(const HostDeps& deps)
-      : wmi_(*deps.wmi), os_(*deps.os), changes_(*deps.changes), warn_(deps.warn) {}
+      : wmi_(*deps.wmi),
+        os_(*deps.os),
+        changes_(*deps.changes),
+        setups_(*deps.setups),
+        warn_(deps.warn) {}
 
   // Returns the node's own names and addresses.
   absl::StatusOr<machine::NetworkNames> GetNetworkNames();
@@ -71,7 +75,8 @@ class SmbHost {
   absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
   // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because a
-  // mapping with a drive letter is an administrator's.
+  // mapping with a drive letter is an administrator's. First waits for the end of a CreateMapping()
+  // that its caller has left, because the mapping may still appear.
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share);
 
@@ -102,6 +107,7 @@ class SmbHost {
   cim::Session& wmi_;
   machine::Os& os_;
   DetachedRuns& changes_;
+  DetachedRuns& setups_;
   const LineFunction warn_;
 };
 

@@ -20,6 +20,7 @@
 #include "server/groups/storage/calls.h"
 #include "server/groups/storage/lun.h"
 #include "server/groups/storage/target.h"
+#include "server/host/mount_point.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -99,7 +100,9 @@ class TargetStager {
   // succeeded. REQUIRES: this call has failed.
   void EndKept() {
     if (!stage_.has_value() || !stage_->Leave()) return;
-    (void)EndUnusedSessions(deps_, context_.Afterwards(kAfterwards), request_.iqn,
+    const CallContext afterwards = context_.Afterwards(kAfterwards);
+    host_.iscsi().AwaitLogins(host::TeardownStep(afterwards), request_.iqn).IgnoreError();
+    (void)EndUnusedSessions(deps_, afterwards, request_.iqn,
                             [](const host::IscsiSession&) { return true; });
   }
 

@@ -60,6 +60,9 @@ class TargetUnstager {
       const auto found = host_.volume().GetDiskNumber(context_, *unmounted);
       if (found.ok()) disk = *found;
     }
+    const absl::Status awaited =
+        host_.iscsi().AwaitLogins(host::TeardownStep(context_), request_.iqn);
+    if (!awaited.ok()) response_.warnings.push_back(std::string(awaited.message()));
     const auto ended = EndUnusedSessions(
         deps_, context_, request_.iqn, [](const host::IscsiSession&) { return true; }, disk);
     if (!ended.ok()) {
