@@ -39,6 +39,7 @@ constexpr char kScenario[] = R"(
 )";
 constexpr char kShare[] = R"(\\srv\data)";
 constexpr char kVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-000000000001}\)";
+constexpr char kLunVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-000000000002}\)";
 
 std::string Below(const std::string& rest) { return R"(C:\var\lib\kubelet\)" + rest; }
 
@@ -80,6 +81,41 @@ TEST(BetweenTenantsTest, AJunctionInAPodDoesNotMakeANewVolumeLookUsed) {
   ASSERT_TRUE(files->Rmdir({}, {.path = Below("pods\\a\\j")}).ok());
   EXPECT_EQ(Format(process), absl::OkStatus());
   EXPECT_EQ(process.Stage({.number = "1"}).status(), absl::OkStatus());
+}
+
+// The victim's volume is mounted at `lun`. The mount manager does not list the junction.
+TEST(BetweenTenantsTest, UnstagingAJunctionInAPodKeepsTheMountedDiskOnline) {
+  for (const bool by_target : {false, true}) {
+    SCOPED_TRACE(by_target);
+    const auto node = Node();
+    Process process(node.get());
+    const std::string junction = Below("pods\\a\\j");
+    PlantJunction(*node, "j", kLunVolume);
+    const absl::Status unstaged =
+        by_target
+            ? process.storage
+                  ->UnstageTarget({}, {.target_path = junction, .iqn = "iqn.2026-01.example:data"})
+                  .status()
+            : process.Unstage(junction).status();
+    EXPECT_EQ(unstaged, absl::OkStatus());
+    const auto target = node->Snapshot().iscsi_portals[1].targets[0];
+    EXPECT_TRUE(target.connected);
+    EXPECT_TRUE(target.disks[0].online);
+  }
+}
+
+// A remount would lose the open files of the victim.
+TEST(BetweenTenantsTest, StagingAtAJunctionInAPodDoesNotRemountAVolumeInUse) {
+  const auto node = Node();
+  const auto lun = [](NodeState& state) -> machine::simulator::DiskPartition& {
+    return state.iscsi_portals[1].targets[0].disks[0].partitions.back();
+  };
+  node->core()->Change([&](NodeState& state) { lun(state).mounted_read_only = true; });
+  Process process(node.get());
+  PlantJunction(*node, "j", kLunVolume);
+  EXPECT_EQ(process.Stage({.number = "10"}, Below("pods\\a\\j")).status(), absl::OkStatus());
+  NodeState after = node->Snapshot();
+  EXPECT_TRUE(lun(after).mounted_read_only);
 }
 
 // The attacker's folder contains junctions to volumes that do not exist. The attacker deletes them.

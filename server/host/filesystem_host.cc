@@ -31,6 +31,7 @@ LinkInfo InfoOf(const ResolvedPath& walked) {
   LinkInfo info;
   info.is_directory = walked.is_directory();
   info.is_link = walked.link.has_value();
+  info.real_path = walked.Path();
   if (info.is_link) {
     info.target = walked.link->target;
     info.volume = walked.link->volume;

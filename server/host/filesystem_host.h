@@ -31,6 +31,8 @@ struct LinkInfo {
   std::optional<VolumeId> volume;
   // True if the target exists.
   bool target_exists = false;
+  // The entry's own path: all links above the entry are replaced.
+  std::string real_path;
 };
 
 // The file system that holds a path.

@@ -125,6 +125,11 @@ absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::HandlerDeps& d
                                                     const ConfinedPath& target, bool keep_online,
                                                     StepClock clock);
 
+// Returns true if `point` is the mount at `target`. `real_path` is LinkInfo::real_path of the
+// target, because the mount manager may name a folder without the links above it.
+bool IsMountAt(const host::MountPoint& point, const ConfinedPath& target,
+               absl::string_view real_path);
+
 // The search for the disk of a request (find.cc).
 
 // Returns true if a text is a decimal number below 2^32.

@@ -264,7 +264,7 @@ class VolumeStager {
         AddStep(StorageStep::kUnmounted);
       }
     }
-    ABSL_RETURN_IF_ERROR(RemountIfReadOnly(volume, volumes, is_mounted));
+    ABSL_RETURN_IF_ERROR(RemountIfReadOnly(volume, volumes, there.ok() ? there->real_path : ""));
     has_written_ = true;
     if (is_mounted) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(host_.volume().Mount(context_, volume.id, target_, &disk_));
@@ -276,11 +276,13 @@ class VolumeStager {
   // flag and before the remount. Has no effect if the volume is mounted at another folder, or if
   // the node uses the disk.
   absl::Status RemountIfReadOnly(const host::VolumeView& volume,
-                                 const std::vector<host::VolumeView>& volumes, bool is_mounted) {
+                                 const std::vector<host::VolumeView>& volumes,
+                                 const std::string& real_path) {
     if (!use_.ok()) return absl::OkStatus();
-    const auto folders = std::ranges::count_if(
-        volume.mounts, [](const host::MountPoint& point) { return !point.is_drive(); });
-    if (folders > (is_mounted ? 1 : 0)) return absl::OkStatus();
+    const bool is_elsewhere = std::ranges::any_of(volume.mounts, [&](const auto& point) {
+      return !point.is_drive() && !IsMountAt(point, target_, real_path);
+    });
+    if (is_elsewhere) return absl::OkStatus();
     return host_.volume().MakeWritable(context_, volumes);
   }
 

@@ -73,6 +73,7 @@ class VolumeUnstager {
     if (!link.ok()) return link.status();
     TargetState state;
     state.exists = true;
+    real_path_ = link->real_path;
     if (!link->is_link) {
       if (link->is_directory) return state;
       return absl::FailedPreconditionError(
@@ -203,7 +204,12 @@ class VolumeUnstager {
     // Queries the target's volume by its name, because a listing omits volumes that do not answer.
     host::VolumeView own = {.id = volume, .extents = {}};
     ABSL_RETURN_IF_ERROR(host_.volume().ReadMounts(context, roots_, &own));
-    if (own.mounts.size() > 1) return true;
+    // Compares the mounts instead of counting them, because the mount manager does not list a
+    // target that is a junction made by hand.
+    const auto is_here_too = [&](const host::MountPoint& point) {
+      return IsMountAt(point, target_, real_path_);
+    };
+    if (!std::ranges::all_of(own.mounts, is_here_too)) return true;
     // Windows may have given the number to another disk during the flush.
     const auto located = host_.volume().Locate(context, volume);
     const bool is_here = located.ok() && located->extents.size() == 1 &&
@@ -231,6 +237,8 @@ class VolumeUnstager {
   const ConfinedPath& target_;
   const bool keep_online_;
   StepClock clock_;
+  // LinkInfo::real_path of the target.
+  std::string real_path_;
   // OK, or the reason why a lock was not free in time.
   absl::Status lacks_lock_;
   // True if this call has flushed the volume and taken its disk offline.
@@ -239,6 +247,15 @@ class VolumeUnstager {
 };
 
 }  // namespace
+
+bool IsMountAt(const host::MountPoint& point, const ConfinedPath& target,
+               absl::string_view real_path) {
+  const auto folder = WindowsPath::Parse("folder", point.path);
+  if (!folder.ok()) return false;
+  if (*folder == target.path) return true;
+  const auto real = WindowsPath::Parse("path", real_path);
+  return real.ok() && *folder == *real;
+}
 
 absl::StatusOr<UnstageVolumeResponse> UnstageVolume(const groups::HandlerDeps& deps,
                                                     const CallContext& context,
