@@ -1,5 +1,6 @@
 // StageTarget and UnstageTarget while other tenants have sessions: with another target of the same
 // name, or with the same target by another portal.
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
@@ -32,6 +33,7 @@ constexpr char kOtherPortals[] = R"(
   iscsi_portal { address: "10.1.1.1" unreachable: true target {
     iqn: "iqn.2026-01.example:data" separate: true persistent: true } }
 )";
+constexpr char kAttackersVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-000000000020}\)";
 constexpr size_t kAttackers = 2;
 constexpr size_t kGone = 3;
 
@@ -73,6 +75,40 @@ TEST_P(OtherSessionsTest, AnotherPortalsTargetOfTheSameNameIsNotUsed) {
   ASSERT_TRUE(Unstage(AttackersUnstage()).ok());
   EXPECT_FALSE(At(kAttackers).connected);
   EXPECT_TRUE(At(0).connected && Writes());
+}
+
+// At each of the repeated call's calls to Windows, the victim's sessions end, and the attacker's
+// disk gets the number of the victim's disk.
+TEST_P(OtherSessionsTest, AnotherPortalsDiskThatGetsTheNumberOfTheMountedDiskIsNotUsed) {
+  const auto first = Stage(Request());
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->disk_number, 10u);
+  const NodeState state = node_->Snapshot();
+  int calls = 1;
+  for (int at = 1; at <= calls; ++at) {
+    SCOPED_TRACE(at);
+    const auto node = NodeIn(state);
+    Process process(node.get());
+    process.life.before_call = [&](int call) {
+      // A disk that is locked already is StageVolume's.
+      if (call != at || process.locks.size() > 0) return;
+      node->core()->Change([&](NodeState& now) {
+        for (const size_t portal : {0, 1}) {
+          now.iscsi_portals[portal].reachable = Target(now, portal).connected = false;
+        }
+        IscsiTarget& attackers = Target(now, kAttackers);
+        attackers.connected = true;
+        attackers.session_chap = machine::simulator::ChapMode::kOneWay;
+        attackers.disks = {Target(now, 0).disks[0]};
+        attackers.disks[0].page83 = "other";
+        attackers.disks[0].partitions.back().volume->id = *VolumeId::Parse(kAttackersVolume);
+      });
+    };
+    const auto again = process.storage->StageTarget(process.context, Request());
+    calls = std::max(calls, process.life.calls());
+    EXPECT_TRUE(!again.ok() || again->volume_id == first->volume_id);
+    EXPECT_FALSE(node->Snapshot().iscsi_portals[kAttackers].targets[0].persistent);
+  }
 }
 
 TEST_P(OtherSessionsTest, ARequestWithoutTheSecretCannotUseAnAuthenticatedSession) {

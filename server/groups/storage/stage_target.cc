@@ -132,10 +132,19 @@ class TargetStager {
            (IsBy(session, *login_) || !IsIpAddress(login_->address));
   }
 
-  // Updates `own_`, `others_` and `seen_`.
+  // Updates `mounted_`, `own_`, `others_` and `seen_`.
   absl::Status LookAtSessions(const CallContext& context) {
-    ABSL_ASSIGN_OR_RETURN(own_, host_.iscsi().GetSessions(context, request_.iqn));
+    ABSL_ASSIGN_OR_RETURN(auto sessions, host_.iscsi().GetSessions(context, request_.iqn));
+    bool has_left = false;
+    if (mounted_.has_value()) {
+      // Windows may have given the number of the mounted volume's disk to another disk.
+      const auto disk = host_.volume().GetDiskNumber(context, mounted_->volume);
+      if (!disk.ok() && !absl::IsNotFound(disk.status())) return disk.status();
+      has_left = !disk.ok() || *disk != mounted_->disk;
+    }
+    own_ = std::move(sessions);
     stage_->Change([&] {
+      if (has_left) mounted_.reset();
       seen_.clear();
       for (const host::IscsiSession& session : own_) seen_.insert(session.id);
     });
@@ -300,13 +309,15 @@ class TargetStager {
   }
 
   absl::StatusOr<LunDisks> Look() {
+    // Describes the disks before it lists the sessions. If another disk gets a number of a
+    // session's disk afterwards, StageFoundDisk() then refuses that disk.
+    ABSL_ASSIGN_OR_RETURN(const auto all,
+                          host_.disk().ListDisks(context_, host::AskDisks::kLocation));
     ABSL_RETURN_IF_ERROR(LookAtSessions(context_));
     if (own_.empty()) {
       return absl::UnavailableError(absl::StrCat(
           "target ", request_.iqn, " was disconnected during the call: repeat the call"));
     }
-    ABSL_ASSIGN_OR_RETURN(const auto all,
-                          host_.disk().ListDisks(context_, host::AskDisks::kLocation));
     return FindLun(request_.lun_id, own_, all);
   }
 
@@ -343,7 +354,8 @@ class TargetStager {
   const StageTargetRequest& request_;
   const std::vector<IscsiPortal> portals_;
   const host::ChapCredentials credentials_;
-  // The volume that was mounted at the target path when the call began.
+  // The volume that was mounted at the target path when the call began. Empty if the volume has
+  // left its disk since.
   std::optional<MountedVolume> mounted_;
   // The ids of the sessions that this call opened, and of all sessions when it last listed them.
   std::set<std::string> opened_;
