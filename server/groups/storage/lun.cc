@@ -13,10 +13,6 @@ namespace {
 
 using host::DiskDescription;
 
-// DiskDescription::offline_reason of a second path to a disk
-// (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_disk_offline_reason).
-constexpr char kRedundantPath[] = "Redundant Path";
-
 std::string Numbers(const std::vector<DiskDescription>& disks) {
   return absl::StrJoin(disks, ", ", [](std::string* out, const DiskDescription& disk) {
     absl::StrAppend(out, disk.number);
@@ -28,6 +24,10 @@ std::string Numbers(const std::vector<DiskDescription>& disks) {
 absl::Status CheckLun(const std::string& lun, bool may_be_empty) {
   if ((lun.empty() && may_be_empty) || (!lun.empty() && IsDecimal(lun))) return absl::OkStatus();
   return absl::InvalidArgumentError("lun_id: is not a decimal number");
+}
+
+bool IsSecondPath(const DiskDescription& disk) {
+  return !disk.is_online && disk.offline_reason == "Redundant Path";
 }
 
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
@@ -66,7 +66,7 @@ absl::StatusOr<DiskDescription> ChooseDisk(const StageTargetRequest& request,
                                            size_t others) {
   std::vector<DiskDescription> usable;
   for (const DiskDescription& disk : disks) {
-    if (disk.is_online || disk.offline_reason != kRedundantPath) usable.push_back(disk);
+    if (!IsSecondPath(disk)) usable.push_back(disk);
   }
   if (usable.size() == 1 && (disks.size() == 1 || request.portals.size() == 1)) {
     return usable.front();

@@ -16,6 +16,10 @@ namespace csi_proxy::storage {
 // Returns INVALID_ARGUMENT unless `lun` is a decimal number, or empty if `may_be_empty`.
 absl::Status CheckLun(const std::string& lun, bool may_be_empty);
 
+// Returns true if Windows keeps the disk offline as a second path to another disk
+// (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_disk_offline_reason).
+bool IsSecondPath(const host::DiskDescription& disk);
+
 // Returns true if the disk of a connection has the LUN. If Windows does not report the LUN, returns
 // true only for a connection's single disk.
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,

@@ -12,6 +12,7 @@
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/storage/calls.h"
+#include "server/groups/storage/lun.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/windows_use.h"
 #include "server/names/win32_error.h"
@@ -170,6 +171,12 @@ class VolumeStager {
   // Brings the disk online, makes it writable and partitions it where needed, and waits for its
   // volume. Returns the disk's volumes, without their mounts.
   absl::StatusOr<std::vector<host::VolumeView>> PrepareDisk() {
+    if (IsSecondPath(disk_)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "disk: disk ", number_,
+          " is a second path to another disk, and writes through both would destroy the data: "
+          "stage the other disk"));
+    }
     // The layout of an offline disk may be wrong, but suffices to refuse the disk.
     ABSL_RETURN_IF_ERROR(CheckPartitions(disk_));
     if (use_.ok() && (!disk_.is_online || disk_.is_read_only)) {

@@ -292,6 +292,17 @@ TEST_F(TargetTest, WithoutMpioSeveralPathsAreRefused) {
   EXPECT_FALSE(At(0).connected || At(1).connected);
 }
 
+TEST_F(TargetTest, StageVolumeRefusesASecondPathToADisk) {
+  ASSERT_FALSE(Stage(MultipathRequest()).ok());
+  ASSERT_TRUE(Stage(TargetRequest()).ok());
+  ASSERT_EQ(At(1).disks.at(0).number, 1u);
+  const auto refused = process_.Stage({.number = "1"}, kOtherTarget).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("disk 1 is a second path"));
+  EXPECT_FALSE(At(1).disks.at(0).online);
+  EXPECT_TRUE(Writes());
+}
+
 TEST_F(MpioTest, EachPortalHasASessionAndAllShowOneDisk) {
   const auto staged = Stage(MultipathRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
