@@ -333,6 +333,25 @@ TEST_P(OtherSessionsTest, ADiskWithoutALocationMatchesALunOnlyIfItsSessionShowsN
   EXPECT_EQ(staged->disk_number, 20u);
 }
 
+// The array adds a LUN after the volume was staged.
+TEST_P(OtherSessionsTest, UnstageTargetUnmountsADiskWhoseLunIsNotKnown) {
+  std::vector<machine::simulator::Disk> more;
+  Change([&](NodeState& state) {
+    auto& disks = Target(state, 0).disks;
+    disks[0].location.clear();
+    more.assign(disks.begin() + 1, disks.end());
+    disks.resize(1);
+  });
+  ASSERT_TRUE(Stage(Request()).ok());
+  Change([&](NodeState& state) {
+    auto& disks = Target(state, 0).disks;
+    disks.insert(disks.end(), more.begin(), more.end());
+  });
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_FALSE(At(0).connected || At(1).connected);
+}
+
 // Faults of targets that operators reported.
 class TargetFaultsTest : public TargetTest {};
 

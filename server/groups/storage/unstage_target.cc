@@ -82,8 +82,8 @@ class TargetUnstager {
 
  private:
   // Returns FAILED_PRECONDITION if disk `number`, whose volume is mounted at the target, is another
-  // LUN than the request's. Returns OK if the initiator or the disk does not answer, so that the
-  // volume is unmounted.
+  // LUN than the request's. Returns OK if the LUN is not known, or if the initiator or the disk
+  // does not answer, so that the volume is unmounted.
   absl::Status CheckMounted(uint32_t number) {
     if (request_.lun_id.empty()) return absl::OkStatus();
     const CallContext step = host::TeardownStep(context_);
@@ -94,7 +94,9 @@ class TargetUnstager {
         if (!connection.Shows(number)) continue;
         const auto disk = host_.disk().Describe(step, number);
         if (!disk.ok()) return context_.Check();
-        if (HasLun(*disk, request_.lun_id, connection)) return absl::OkStatus();
+        if (!IsDecimal(disk->lun_id) || HasLun(*disk, request_.lun_id, connection)) {
+          return absl::OkStatus();
+        }
         return absl::FailedPreconditionError(absl::StrCat("lun_id: the volume at ",
                                                           target_.path.ToString(), " is on disk ",
                                                           number, ", another LUN of the target"));
