@@ -296,6 +296,47 @@ TEST_P(OtherSessionsTest, UnstageTargetSucceedsIfAnotherDiskVanishesDuringTheCal
   }
 }
 
+// Windows finds the attacker's disk in use. The first call also fails to end the victim's sessions.
+TEST_P(OtherSessionsTest, ARepeatedUnstageTargetSucceedsThoughAnotherTenantsSessionCannotEnd) {
+  ASSERT_TRUE(Stage(Request()).ok());
+  Change([&](NodeState& state) { Target(state, kAttackers).connected = true; });
+  machine::simulator::FaultRule refuses;
+  refuses.operation = "wmi.Invoke/MSFT_iSCSITarget.Disconnect";
+  refuses.code = absl::StatusCode::kInternal;
+  refuses.error.code = 0xEFFF0040;
+  Change([&](NodeState& state) { state.faults = {refuses}; });
+  const auto refused = Unstage();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  // The victim's sessions end first.
+  machine::simulator::FaultRule ends;
+  ends.operation = refuses.operation;
+  ends.times = GetParam() ? 2 : 1;
+  Change([&](NodeState& state) { state.faults = {ends, refuses}; });
+  const auto again = Unstage();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->disks_in_use, ElementsAre(20u));
+  EXPECT_FALSE(At(0).connected || At(1).connected);
+  EXPECT_TRUE(At(kAttackers).connected);
+}
+
+TEST_P(OtherSessionsTest, UnstageTargetSucceedsThoughAnotherTenantsDiskDoesNotAnswer) {
+  ASSERT_TRUE(Stage(Request()).ok());
+  machine::simulator::FaultRule dead;
+  dead.operation = "win32.Control";
+  dead.resource = R"(\\.\PhysicalDrive20)";
+  dead.code = absl::StatusCode::kInternal;
+  dead.error.code = 1117;
+  Change([&](NodeState& state) {
+    Target(state, kAttackers).connected = true;
+    state.faults = {dead};
+  });
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->disks_in_use, ElementsAre(20u));
+  EXPECT_FALSE(At(0).connected || At(1).connected);
+  EXPECT_TRUE(At(kAttackers).connected);
+}
+
 // The volume in the middle is mounted.
 TEST_P(OtherSessionsTest, ADiskIsInUseIfAnyOfItsVolumesIsMounted) {
   ASSERT_TRUE(StageLun("1", kOtherTarget).ok());

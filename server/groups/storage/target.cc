@@ -119,8 +119,6 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
   ABSL_ASSIGN_OR_RETURN(auto sessions, iscsi.GetSessions(context, iqn));
   std::erase_if(sessions, [&](const IscsiSession& session) { return !may_end(session); });
   if (sessions.empty()) return result;
-  // The volume was not on a disk of the target.
-  if (std::ranges::none_of(sessions, is_unstaged)) unstaged.reset();
   for (const IscsiSession& session : sessions) {
     for (const host::IscsiConnection& connection : session.connections) {
       for (const uint32_t disk : connection.disks) disks[disk] |= is_unstaged(session);
@@ -136,7 +134,14 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     bool in_use = !disk_lock.ok();
     if (disk_lock.ok()) {
       disk_locks.push_back(*std::move(disk_lock));
-      ABSL_ASSIGN_OR_RETURN(in_use, IsInUse(deps, context, disk, belongs_to_unstaged, &seen));
+      const auto used = IsInUse(deps, context, disk, belongs_to_unstaged, &seen);
+      // Another tenant's disk that does not answer must not keep the caller's own session.
+      const bool is_others =
+          unstaged.has_value() && std::ranges::none_of(sessions, [&](const IscsiSession& session) {
+            return is_unstaged(session) && session.Shows(disk);
+          });
+      if (!used.ok() && (!is_others || !context.Check().ok())) return used.status();
+      in_use = used.value_or(true);
     }
     if (in_use) {
       result.disks_in_use.insert(disk);

@@ -59,8 +59,8 @@ struct UnusedSessions {
 //
 // `unstaged` is the disk of the volume that the caller has just unmounted. The sessions that show
 // this disk end although their disks are online with volumes. Any other session may be another
-// tenant's: if Windows does not end that session, its disks count as in use, and the call does not
-// fail.
+// tenant's: if Windows does not end that session, or a disk of it does not answer, its disks
+// count as in use, and the call does not fail.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const groups::HandlerDeps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,

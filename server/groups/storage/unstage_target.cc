@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/base/status_macros.h"
 #include "server/groups/iscsi/fields.h"
 #include "server/groups/locks.h"
@@ -51,15 +53,11 @@ class TargetUnstager {
     const std::string& tenant = context_.peer().tenant;
     const std::string key =
         absl::StrCat(FoldName(request_.iqn), "|", FoldName(target_.path.ToString()));
-    const auto unmounted =
-        VolumeId::Parse(deps_.stages->RememberUnstaged(tenant, key, response_.volume_id));
-    std::optional<uint32_t> disk;
-    if (mounted.has_value() && unmounted.ok() && mounted->volume == *unmounted) {
-      disk = mounted->disk;
-    } else if (unmounted.ok()) {
-      const auto found = host_.volume().GetDiskNumber(context_, *unmounted);
-      if (found.ok()) disk = *found;
-    }
+    const bool is_known = mounted.has_value() && mounted->volume.ToString() == response_.volume_id;
+    const std::string unmounted = deps_.stages->RememberUnstaged(
+        tenant, key,
+        is_known ? absl::StrCat(response_.volume_id, "|", mounted->disk) : response_.volume_id);
+    const std::optional<uint32_t> disk = is_known ? mounted->disk : DiskOf(unmounted);
     const absl::Status awaited =
         host_.iscsi().AwaitLogins(host::TeardownStep(context_), request_.iqn);
     if (!awaited.ok()) response_.warnings.push_back(std::string(awaited.message()));
@@ -103,6 +101,21 @@ class TargetUnstager {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Returns the disk of `unmounted`, a volume that this call or an earlier one has unmounted, with
+  // `|` and the number that its disk had, if known.
+  std::optional<uint32_t> DiskOf(const std::string& unmounted) {
+    const std::vector<std::string> parts = absl::StrSplit(unmounted, '|');
+    const auto volume = VolumeId::Parse(parts.front());
+    if (!volume.ok()) return std::nullopt;
+    const auto found = host_.volume().GetDiskNumber(context_, *volume);
+    if (found.ok()) return *found;
+    // An offline disk shows no volume. An online disk with the number is another disk.
+    uint32_t number = 0;
+    if (!absl::SimpleAtoi(parts.back(), &number)) return std::nullopt;
+    const auto online = host_.disk().IsOnline(context_, number);
+    return online.ok() && !*online ? std::optional(number) : std::nullopt;
   }
 
   // Removes the portals in the request, unless a session or a StageTarget call uses them. A failure
