@@ -296,6 +296,33 @@ TEST_P(OtherSessionsTest, UnstageTargetSucceedsIfAnotherDiskVanishesDuringTheCal
   }
 }
 
+// A further disk arrives at each of UnstageTarget's calls to Windows.
+TEST_P(OtherSessionsTest, UnstageTargetNamesANewDiskBecauseOfWhichASessionStays) {
+  ASSERT_TRUE(Stage(Request()).ok());
+  const NodeState state = node_->Snapshot();
+  int calls = 1;
+  for (int at = 1; at <= calls; ++at) {
+    SCOPED_TRACE(at);
+    const auto node = NodeIn(state);
+    Process process(node.get());
+    process.life.before_call = [&](int call) {
+      if (call != at) return;
+      node->core()->Change([&](NodeState& now) {
+        auto disk = Target(now, 0).disks[1];
+        disk.number = 13;
+        disk.page83 = "lun2";
+        Target(now, 0).disks.push_back(disk);
+      });
+    };
+    const auto unstaged = process.storage->UnstageTarget(process.context, UnstageRequest());
+    ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+    calls = std::max(calls, process.life.calls());
+    NodeState after = node->Snapshot();
+    EXPECT_EQ(Target(after, 0).connected || Target(after, 1).connected,
+              !unstaged->disks_in_use.empty());
+  }
+}
+
 // Windows finds the attacker's disk in use. The first call also fails to end the victim's sessions.
 TEST_P(OtherSessionsTest, ARepeatedUnstageTargetSucceedsThoughAnotherTenantsSessionCannotEnd) {
   ASSERT_TRUE(Stage(Request()).ok());

@@ -1,6 +1,7 @@
 #include "server/groups/storage/target.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -143,11 +144,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
       if (!used.ok() && (!is_others || !context.Check().ok())) return used.status();
       in_use = used.value_or(true);
     }
-    if (in_use) {
-      result.disks_in_use.insert(disk);
-    } else {
-      unused.insert(disk);
-    }
+    if (!in_use) unused.insert(disk);
   }
 
   // A session may have gained a disk before the locks were taken.
@@ -160,7 +157,12 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     for (const host::IscsiConnection& connection : session.connections) {
       shown.insert(connection.disks.begin(), connection.disks.end());
     }
-    if (!may_end(session) || !std::ranges::includes(unused, shown)) continue;
+    if (!may_end(session)) continue;
+    if (!std::ranges::includes(unused, shown)) {
+      std::ranges::set_difference(shown, unused,
+                                  std::inserter(result.disks_in_use, result.disks_in_use.end()));
+      continue;
+    }
     const bool is_others = unstaged.has_value() && !is_unstaged(session);
     absl::Status ended;
     if (!deps.stages->EndUnlessUsed(iqn, session, [&] {
