@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -115,27 +114,26 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     return unstaged.has_value() && session.Shows(*unstaged);
   };
 
-  // Maps each disk to whether a session that shows it also shows the unstaged disk.
-  std::map<uint32_t, bool> disks;
+  std::set<uint32_t> disks;
   ABSL_ASSIGN_OR_RETURN(auto sessions, iscsi.GetSessions(context, iqn));
   std::erase_if(sessions, [&](const IscsiSession& session) { return !may_end(session); });
   if (sessions.empty()) return result;
   for (const IscsiSession& session : sessions) {
     for (const host::IscsiConnection& connection : session.connections) {
-      for (const uint32_t disk : connection.disks) disks[disk] |= is_unstaged(session);
+      disks.insert(connection.disks.begin(), connection.disks.end());
     }
   }
   std::vector<ResourceLocks::Lock> disk_locks;
   std::set<uint32_t> unused;
   host::NodeVolumes seen;
   const CallContext waiting = context.WithTimeout(kDiskLocks);
-  for (const auto& [disk, belongs_to_unstaged] : disks) {
+  for (const uint32_t disk : disks) {
     auto disk_lock = groups::LockDisk(*deps.locks, waiting, disk);
     ABSL_RETURN_IF_ERROR(context.Check());
     bool in_use = !disk_lock.ok();
     if (disk_lock.ok()) {
       disk_locks.push_back(*std::move(disk_lock));
-      const auto used = IsInUse(deps, context, disk, belongs_to_unstaged, &seen);
+      const auto used = IsInUse(deps, context, disk, disk == unstaged, &seen);
       // Another tenant's disk that does not answer must not keep the caller's own session.
       const bool is_others =
           unstaged.has_value() && std::ranges::none_of(sessions, [&](const IscsiSession& session) {

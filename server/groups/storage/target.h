@@ -57,8 +57,8 @@ struct UnusedSessions {
 // Checks each disk under its lock, and holds the locks until the sessions have ended. Returns the
 // error of a session that Windows does not end.
 //
-// `unstaged` is the disk of the volume that the caller has just unmounted. The sessions that show
-// this disk end although their disks are online with volumes. Any other session may be another
+// `unstaged` is the disk of the volume that the caller has just unmounted. This disk is not in use
+// although it is online with a volume. A session that does not show this disk may be another
 // tenant's: if Windows does not end that session, or a disk of it does not answer, its disks
 // count as in use, and the call does not fail.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
