@@ -149,8 +149,10 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
   if (!share.empty()) {
     // A call that stages the share holds this lock, and makes the link before the mapping.
     ABSL_ASSIGN_OR_RETURN(share_lock, groups::LockShare(*deps_.locks, context, share));
-    ABSL_ASSIGN_OR_RETURN(const auto mapping, deps_.host->smb().GetMapping(context, share));
-    if (mapping.has_value()) return refuse(" leads to a mapped share: use UnstageShare");
+    ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
+    for (const host::SmbMapping& mapping : mappings) {
+      if (ShareOf(mapping) == share) return refuse(" leads to a mapped share: use UnstageShare");
+    }
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
   // Does not take the listing's lock, because other calls would wait. Reading one link is fast.

@@ -308,6 +308,9 @@ TEST_F(MountsTest, AMappingOfASubfolderIsListedWithTheLinksIntoIt) {
            SmbMapping{R"(\\srv\data\sub)", "OK", {Below("b"), Below("c")}},
            SmbMapping{R"(\\srv\other\pvc)", "OK", {}}}));
   EXPECT_EQ(States()["e"], MountState::kAlive) << "Windows has a session for the share";
+  const auto removed =
+      storage_->RemoveMount(context_, {.path = Below("e"), .target = R"(\\srv\other\)"});
+  EXPECT_THAT(removed.status(), IsRefusal("mapped share"));
 }
 
 TEST_F(MountsTest, ListSmbMappingsReadsNoDirectoryIfThereAreNoMappings) {
