@@ -56,6 +56,35 @@ TEST_F(FilesystemContract, RmdirRefusesToRemoveALinkNamedPodsOrPlugins) {
   }
 }
 
+// A driver may make a link to a working directory.
+TEST_F(FilesystemContract, ALinkOnTheWayRemovesNoLinkNamedPodsOrPlugins) {
+  ASSERT_TRUE(Rmdir(Below("pods"), true).ok());
+  ASSERT_TRUE(Mkdir(Below("moved")).ok());
+  ASSERT_TRUE(PlantLink(Below("pods"), Below("moved")).ok());
+  ASSERT_TRUE(Link(R"(C:\var\lib\kubelet)", Below("alias")).ok());
+  for (const bool force : {false, true}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(Rmdir(Below("alias\\PODS"), force)));
+  }
+  EXPECT_TRUE(Exists(Below("pods")));
+}
+
+TEST_F(FilesystemContract, ALinkOnTheWayRemovesAndEmptiesNoWorkingDirectory) {
+  deps_.roots = std::make_shared<const PathRoots>(
+      std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)"),
+                               *WindowsPath::Parse("root", Below("a\\inner"))});
+  Remake();
+  ASSERT_TRUE(Mkdir(Below("a\\inner\\kept")).ok());
+  ASSERT_TRUE(Link(R"(C:\var\lib\kubelet)", Below("alias")).ok());
+  for (const char* path : {"alias\\a", "alias\\a\\inner"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below(path), true))) << path;
+    EXPECT_TRUE(absl::IsPermissionDenied(
+        filesystem_->RmdirContents(context_, {.path = Below(path)}).status()))
+        << path;
+  }
+  EXPECT_TRUE(Exists(Below("a\\inner\\kept")));
+  EXPECT_TRUE(Rmdir(Below("alias\\a\\inner\\kept")).ok());
+}
+
 TEST_F(FilesystemContract, RmdirWithForceDoesNotFollowLinksInside) {
   ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
   ASSERT_TRUE(Mkdir(Below("a")).ok());

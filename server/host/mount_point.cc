@@ -235,6 +235,41 @@ absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context
   return failed;
 }
 
+absl::Status CheckNotKubelets(machine::Os& os, const CallContext& context, const ConfinedPath& path,
+                              const ResolvedPath& at) {
+  if (path.roots == nullptr || at.is_root()) return absl::OkStatus();
+  const std::string text = path.path.ToString();
+  const std::string name = at.names.back();
+  const bool has_name = EqualNames(name, "plugins") || EqualNames(name, "pods");
+  const bool is_moved = FoldName(at.Path()) != FoldName(text);
+  const auto leads_below = [&](const WindowsPath& entry) -> absl::StatusOr<bool> {
+    ABSL_ASSIGN_OR_RETURN(
+        const ResolvedPath there,
+        ResolvePath(os, context, {entry, path.roots}, {.access = machine::Access::kPeek}));
+    return there.found() && absl::StartsWith(absl::StrCat(FoldName(there.Path()), "\\"),
+                                             absl::StrCat(FoldName(at.Path()), "\\"));
+  };
+  for (const WindowsPath& root : path.roots->roots()) {
+    if (has_name && at.link.has_value()) {
+      ABSL_ASSIGN_OR_RETURN(const bool is_kubelets, leads_below(root.Child(name)));
+      if (is_kubelets) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            text,
+            " is a link or mount through which the node finds the volumes of all pods; drain "
+            "the node and remove it by hand"));
+      }
+    }
+    // ConfinedPath::Parse() has compared the text.
+    if (!is_moved) continue;
+    ABSL_ASSIGN_OR_RETURN(const bool holds_root, leads_below(root));
+    if (holds_root) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(text, " leads to a working directory, or to a folder above one"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DeleteMountPoint(const HostDeps& deps, const CallContext& context,
                               const VolumeId& volume, ResolvedPath* at) {
   const absl::Status deleted =

@@ -252,6 +252,7 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
       return absl::AlreadyExistsError(
           absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
     }
+    ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, target, walked));
     // The mount was left by a removed disk. Ends that mount; otherwise the driver would take the
     // folder for a mount of the new disk.
     const absl::Status ended = DeleteMountPoint(deps_, context, mounted, &walked);
@@ -301,6 +302,7 @@ absl::Status VolumeHost::Unmount(const CallContext& context, const VolumeId& vol
     return absl::FailedPreconditionError(
         absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
   }
+  ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, target, walked));
   return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
                   DeleteMountPoint(deps_, context, volume, &walked));
 }

@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/node_services.h"
@@ -35,7 +33,6 @@ class FilesystemService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto path,
                           Confine("path", request.path, Place::kBelowRoots, request.context));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, path));
-    ABSL_RETURN_IF_ERROR(CheckNoKubeletsLink(context, path));
     ABSL_RETURN_IF_ERROR(host().Remove(context, path, request.force));
     return RmdirResponse{};
   }
@@ -84,24 +81,6 @@ class FilesystemService final : public Service {
       ABSL_RETURN_IF_ERROR(PathRoots({*directory}).Check(field, path.path));
     }
     return path;
-  }
-
-  // Returns FAILED_PRECONDITION for a link at `plugins` or `pods` of a working directory. Such a
-  // link moves the kubelet's data to another disk; without it all pods would lose their volumes.
-  absl::Status CheckNoKubeletsLink(const CallContext& context, const ConfinedPath& path) {
-    const std::string& name = path.path.components().back();
-    const auto& roots = path.roots->roots();
-    if (!(EqualNames(name, "plugins") || EqualNames(name, "pods")) ||
-        std::find(roots.begin(), roots.end(), path.path.Parent()) == roots.end()) {
-      return absl::OkStatus();
-    }
-    const auto there = host().ReadLink(context, path);
-    if (absl::IsNotFound(there.status())) return absl::OkStatus();
-    if (!there.ok() || !there->is_link) return there.status();
-    return absl::FailedPreconditionError(
-        absl::StrCat("path: ", path.path.ToString(), " is a link to ", there->target,
-                     ", through which the node finds the volumes of all pods; drain the node and "
-                     "remove it by hand"));
   }
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const ConfinedPath& path) {

@@ -150,6 +150,38 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyAnEntryWithTheGivenTarget) {
   EXPECT_THAT(remove(R"(plugins\idle)", R"(\\srv\idle\)"), IsRefusal("mapped share"));
 }
 
+// When the disk returns, all pods would have lost their volumes.
+TEST_F(MountsTest, NoCallRemovesTheKubeletsLinkOrMountWhileItsDiskIsMissing) {
+  const std::string pods = Below("pods");
+  const auto expect_kept = [&](const std::string& target) {
+    const absl::Status removed =
+        storage_->RemoveMount(context_, {.path = pods, .target = target}).status();
+    EXPECT_THAT(removed, IsRefusal("drain the node"));
+    for (const bool force : {false, true}) {
+      EXPECT_THAT(Rmdir(pods, force), IsRefusal("drain the node"));
+    }
+    EXPECT_EQ(States()["pods"], MountState::kDangling);
+  };
+  ASSERT_TRUE(Rmdir(pods, true).ok());
+  Plant("pods", Below("moved"));
+  expect_kept(Below("moved"));
+  ASSERT_TRUE(node_->RemoveFolder(pods).ok());
+  ASSERT_TRUE(Mkdir(pods).ok());
+  ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = volume_id_, .target_path = pods}).ok());
+  ASSERT_TRUE(node_->DetachDisk(2).ok());
+  expect_kept(volume_id_);
+  EXPECT_THAT(
+      volume_->UnmountVolume(context_, {.volume_id = volume_id_, .target_path = pods}).status(),
+      IsRefusal("drain the node"));
+  EXPECT_THAT(
+      volume_
+          ->MountVolume(context_, {.volume_id = machine::simulator::TestVolume(1).ToString(),
+                                   .target_path = pods})
+          .status(),
+      IsRefusal("drain the node"));
+  EXPECT_EQ(States()["pods"], MountState::kDangling);
+}
+
 TEST_F(MountsTest, AnEntryHasTheStateOfTheEndOfItsChainOfLinks) {
   Plant("volume", Below(kStage));
   Plant("volume2", Below("volume"));
