@@ -78,6 +78,18 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessRemadeIsMadeAgain) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
+// A mapping may disappear without a call, for example when the service LanmanWorkstation restarts.
+TEST_F(BoundCredentialsTest, CredentialsOfAMappingThatDisappearedAreForgotten) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  node_->core()->Change([](machine::simulator::NodeState& state) { state.smb_mappings.clear(); });
+  ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong")));
+  // A call that has ended, or another process, may have made the mapping since.
+  ASSERT_TRUE(
+      deps_.host->smb().CreateMapping(context_, kShare, {kUser, Secret("battery")}, true).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
+}
+
 // The service forgets a removed mapping's password, so the server checks the password of the next
 // call.
 TEST_F(BoundCredentialsTest, CredentialsOfARemovedMappingAreForgotten) {

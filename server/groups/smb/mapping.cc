@@ -193,7 +193,12 @@ absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
   host::SmbHost& host = deps.host->smb();
   ABSL_RETURN_IF_ERROR(host.AwaitRemoval(context, share));
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
-  if (!mapping.has_value()) return LookupResult::kNone;
+  if (!mapping.has_value()) {
+    // Later, other credentials may make the mapping: those of another process, or of a call that
+    // has ended before Windows did.
+    deps.shares->Forget(share);
+    return LookupResult::kNone;
+  }
   // With bound credentials, a call with other credentials must not make the mapping look broken.
   const std::string* const user = deps.bind_smb_credentials ? nullptr : &credentials.username;
   ABSL_ASSIGN_OR_RETURN(bool usable, IsWorking(deps, context, remote, user, access));
