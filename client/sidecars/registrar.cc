@@ -242,6 +242,8 @@ void Registrar::Watch() {
   Patience patience(options_.registration_timeout);
   Remade why = Remade::kGone;
   std::string said;
+  // The file of a server that has ended, if it could not be removed.
+  std::optional<OwnFile> left;
   // Logs a line unless it equals the previous line.
   const auto say = [&](Severity severity, const LogText& line) {
     if (std::exchange(said, std::string(line.text)) != line.text) log_(severity, line);
@@ -265,11 +267,22 @@ void Registrar::Watch() {
                           absl::FormatDuration(waited), "; making it again"));
       }
       why = Remade::kUnanswered;
+      const absl::StatusOr<OwnFile> file = OwnFile::Adopt(socket_path_);
       server_.reset();
+      if (file.ok() && file->in_place().value_or(false)) left = *file;
     } else if (server_ != nullptr) {
       why = Remade::kGone;
     }
     SetRegistered(false);
+    if (left.has_value()) {
+      const absl::Status removed = left->Remove();
+      if (!removed.ok()) {
+        say(Severity::kWarning,
+            absl::StrCat("the registration socket cannot be removed: ", removed.message()));
+        continue;
+      }
+      left.reset();
+    }
     // While a pod is replaced, the driver has two registrars. The other registrar must keep its
     // socket and the marker.
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <mutex>
@@ -103,6 +105,23 @@ TEST_F(RegistrarTest, TheWaitForTheKubeletDoublesEachTime) {
   // The log has a line for the first, the second and the fourth socket.
   EXPECT_LE(Lines(), 3);
   EXPECT_GE(Lines(), 1);
+}
+
+// On Windows, a program that has the file open can keep it from being removed for a moment.
+TEST_F(RegistrarTest, ItsOwnSocketThatCouldNotBeRemovedIsNotAnotherRegistrars) {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(directory_.path().c_str(), kNobody, kNobody), 0);
+  }
+  // The registrar's thread inherits the file rights of the thread that starts it.
+  std::thread([this] {
+    if (geteuid() == 0) setfsuid(kNobody);
+    Start(absl::Milliseconds(50));
+    ASSERT_EQ(chmod(directory_.path().c_str(), 0500), 0);
+  }).join();
+  ASSERT_TRUE(Eventually([this] { return Logged("cannot be removed") > 0; }));
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0700), 0);
+  EXPECT_TRUE(IsMadeAgain());
 }
 
 TEST_F(RegistrarTest, AHealthCheckDoesNotCountAsAKubeletsCall) {

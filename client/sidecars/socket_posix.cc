@@ -234,10 +234,18 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
     return Failure(path, "bind");
   }
   absl::StatusOr<OwnFile> file = OwnFile::Adopt(path);
-  if (!file.ok()) return absl::UnavailableError(file.status().message());
-  if (listen(socket.get(), kBacklog) != 0) return Failure(path, "listen");
+  if (!file.ok()) {
+    unlink(path.c_str());
+    return absl::UnavailableError(file.status().message());
+  }
+  if (listen(socket.get(), kBacklog) != 0) {
+    absl::Status failure = Failure(path, "listen");
+    file->Remove().IgnoreError();
+    return failure;
+  }
   std::unique_ptr<grpc::Server> server = NewServer(service);
   if (server == nullptr) {
+    file->Remove().IgnoreError();
     return absl::UnavailableError(absl::StrCat(path, ": gRPC did not start a server"));
   }
   return std::make_unique<Server>(*std::move(file), std::move(socket), service, std::move(server));

@@ -176,7 +176,10 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
   absl::StatusOr<pipe::Socket> bound = pipe::Bind(*address);
   if (!bound.ok()) return Unavailable(path, bound.status());
   absl::StatusOr<OwnFile> file = ProtectSocket(path);
-  if (!file.ok()) return Unavailable(path, file.status());
+  if (!file.ok()) {
+    RemoveSocket(path).IgnoreError();
+    return Unavailable(path, file.status());
+  }
   return ListenOn(*std::move(bound), address->family(), *std::move(file), path, service);
 }
 
