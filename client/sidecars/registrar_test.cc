@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,6 +123,22 @@ TEST_F(RegistrarTest, ItsOwnSocketThatCouldNotBeRemovedIsNotAnotherRegistrars) {
   ASSERT_TRUE(Eventually([this] { return Logged("cannot be removed") > 0; }));
   ASSERT_EQ(chmod(directory_.path().c_str(), 0700), 0);
   EXPECT_TRUE(IsMadeAgain());
+}
+
+TEST_F(RegistrarTest, AServerThatLacksADescriptorDoesNotListen) {
+  const int free = dup(0);
+  close(free);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit one_more = before;
+  one_more.rlim_cur = static_cast<rlim_t>(free) + 1;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &one_more), 0);
+  RegistrationService service(
+      "a", "b", [] {}, [](bool, const std::string&) {});
+  const absl::Status status = SocketServer::Listen(socket_, &service).status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(Made(), 0) << "a socket without a server was left";
 }
 
 TEST_F(RegistrarTest, AHealthCheckDoesNotCountAsAKubeletsCall) {

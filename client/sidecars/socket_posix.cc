@@ -73,12 +73,12 @@ std::unique_ptr<grpc::Server> NewServer(grpc::Service* service) {
 
 class Server final : public SocketServer {
  public:
-  // `server` serves the first connections. Accept() makes the later servers.
-  Server(OwnFile file, UniqueFd socket, grpc::Service* service,
+  // `stop` is an eventfd. `server` serves the first connections. Accept() makes the later servers.
+  Server(OwnFile file, UniqueFd socket, UniqueFd stop, grpc::Service* service,
          std::unique_ptr<grpc::Server> server)
       : file_(std::move(file)),
         socket_(std::move(socket)),
-        stop_(eventfd(0, EFD_CLOEXEC)),
+        stop_(std::move(stop)),
         service_(service),
         acceptor_([this, server = std::move(server)]() mutable { Accept(std::move(server)); }) {}
 
@@ -227,6 +227,8 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
                                                                    grpc::Service* service) {
   ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
+  UniqueFd stop(eventfd(0, EFD_CLOEXEC));
+  if (stop.get() < 0) return Failure(path, "eventfd");
   // Linux creates the file with the mode of the socket (unix_bind in net/unix/af_unix.c). A umask
   // would affect the files of other threads, too.
   if (fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0) return Failure(path, "fchmod");
@@ -248,7 +250,8 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
     file->Remove().IgnoreError();
     return absl::UnavailableError(absl::StrCat(path, ": gRPC did not start a server"));
   }
-  return std::make_unique<Server>(*std::move(file), std::move(socket), service, std::move(server));
+  return std::make_unique<Server>(*std::move(file), std::move(socket), std::move(stop), service,
+                                  std::move(server));
 }
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,
