@@ -346,6 +346,15 @@ TEST_F(SystemContract, ForceStopsDependentServicesFirst) {
   }
 }
 
+// Windows says that a service which is still stopping runs already.
+TEST_F(SystemContract, AServiceThatStopsDuringItsStartIsStartedOnceMore) {
+  ASSERT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
+  Fail("win32.StartService", 1, 1056);
+  const absl::Status started =
+      system_->StartService(context_.WithTimeout(absl::Seconds(5)), {.name = "MSiSCSI"}).status();
+  EXPECT_TRUE(started.ok()) << started;
+}
+
 TEST_F(SystemContract, AListOfAllowedServicesForbidsOtherServices) {
   ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
   deps_.allowed_services = {"msiscsi", "LanmanWorkstation"};

@@ -48,11 +48,10 @@ class SystemService final : public Service {
     ABSL_RETURN_IF_ERROR(CheckName(request.name));
     ABSL_RETURN_IF_ERROR(CheckAllowed(request.name));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.name));
-    if (absl::Status s = host().RequestStart(context, request.name);
-        !s.ok() && !absl::IsAlreadyExists(s)) {
-      return s;
-    }
-    ABSL_RETURN_IF_ERROR(Await(context, request.name, ServiceState::kRunning));
+    const absl::Status asked = host().RequestStart(context, request.name);
+    if (!asked.ok() && !absl::IsAlreadyExists(asked)) return asked;
+    ABSL_RETURN_IF_ERROR(
+        Await(context, request.name, ServiceState::kRunning, absl::IsAlreadyExists(asked)));
     return StartServiceResponse{};
   }
 
@@ -109,11 +108,18 @@ class SystemService final : public Service {
     return Await(context, name, ServiceState::kStopped);
   }
 
-  absl::Status Await(const CallContext& context, const std::string& name, ServiceState wanted) {
+  // Waits until the service has the state. With `may_start`, starts the service once if it is
+  // stopped, because Windows has reported a service that was stopping as running.
+  absl::Status Await(const CallContext& context, const std::string& name, ServiceState wanted,
+                     bool may_start = false) {
     const CallContext waiting = context.WithTimeout(kStateChange);
     for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
       ABSL_ASSIGN_OR_RETURN(const auto service, host().GetService(waiting, name));
       if (service.state == wanted) return absl::OkStatus();
+      if (may_start && service.state == ServiceState::kStopped) {
+        may_start = false;
+        ABSL_RETURN_IF_ERROR(host().RequestStart(context, name));
+      }
       if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
         return absl::Status(s.code(),
                             absl::StrCat("service ", name, " is still ", StateName(service.state),
