@@ -34,6 +34,20 @@ fs::path NameForPrevious(const fs::path& target) {
   return name;
 }
 
+// Returns the newest program at a name of NameForPrevious(), or an empty path.
+fs::path FindPrevious(const fs::path& target) {
+  fs::path newest;
+  std::error_code error;
+  for (const char* number : {"", "1", "2", "3", "4", "5", "6", "7", "8", "9"}) {
+    const fs::path name = fs::path(target) += absl::StrCat(".old", number);
+    if (!fs::is_regular_file(name, error)) continue;
+    if (newest.empty() || fs::last_write_time(name, error) > fs::last_write_time(newest, error)) {
+      newest = name;
+    }
+  }
+  return newest;
+}
+
 // Copies a file to a path after removing what is there. Writing into an existing file would keep
 // its owner, its access list and the handles of programs that have it open.
 absl::Status Put(const fs::path& from, const fs::path& to) {
@@ -92,6 +106,15 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
                          program.string(), ", start it, check that its pipes answer"))) {
     return absl::OkStatus();
   }
+  // An upgrade that was killed between its two moves has left the program at another name.
+  if (!fs::exists(target, error)) {
+    const fs::path previous = FindPrevious(target);
+    if (previous.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("there is no program ", target.string(), ": run install"));
+    }
+    ABSL_RETURN_IF_ERROR(Move(previous, target));
+  }
   const std::set<std::string> pipes = environment_.answering_pipes();
 
   // Copies the program before it stops the service, so that a full disk or a missing file does no
@@ -118,6 +141,9 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   if (restored.ok() && swapped.ok()) {
     fs::remove(target, error);
     restored = Move(previous, target);
+  }
+  if (restored.ok() && !fs::exists(target, error)) {
+    restored = absl::NotFoundError(absl::StrCat(target.string(), " is missing"));
   }
   // The pipes of a Go release do not answer the check, so such a release is only started.
   if (restored.ok() && ran) restored = pipes.empty() ? Start() : StartWith(pipes);

@@ -183,6 +183,30 @@ TEST_F(InstallerTest, UpgradeSucceedsIfAnOldProgramCannotBeRemoved) {
   EXPECT_EQ(Content(program), "serves new");
 }
 
+// An upgrade that is killed between its two moves leaves the service without a program.
+TEST_F(InstallerTest, UpgradeBeginsWithTheProgramThatAnInterruptedUpgradeMovedAside) {
+  const fs::path program = directory_ / "csi-proxy.exe";
+  for (const auto& [fresh, kept] :
+       {std::pair{"serves new", "serves new"}, {"fails", "serves old"}}) {
+    OldService("csi-proxy", Program("csi-proxy.exe", "serves old"), {"-windows-service"});
+    ASSERT_TRUE(New().Stop().ok());
+    fs::rename(program, program.string() + ".old");
+    std::ofstream(program.string() + ".new") << "half of";
+    const absl::Status status = New().Upgrade(Program("new.exe", fresh));
+    EXPECT_EQ(status.ok(), absl::string_view(fresh) == kept) << status;
+    EXPECT_EQ(Content(program), kept);
+    EXPECT_FALSE(fs::exists(program.string() + ".old"));
+    EXPECT_FALSE(fs::exists(program.string() + ".new"));
+  }
+}
+
+TEST_F(InstallerTest, UpgradeRefusesAServiceWithoutAProgram) {
+  OldService("csi-proxy", directory_ / "csi-proxy.exe", {"-windows-service"});
+  const absl::Status status = New().Upgrade(Program("new.exe", "serves new"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("run install"));
+}
+
 // The old program serves again, whichever way the new program fails. A Go release does not answer
 // the check of the pipes.
 TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
