@@ -10,6 +10,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -201,6 +202,21 @@ class Http2Account {
   size_t room_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The rooms that wait, in the order of their turns.
   std::list<MessageRoom*> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Bytes that the account holds until this object is destroyed. Thread-safe.
+class HeldBytes {
+ public:
+  // REQUIRES: `account->Hold(bytes)` has returned true.
+  HeldBytes(std::shared_ptr<Http2Account> account, size_t bytes)
+      : account_(std::move(account)), bytes_(bytes) {}
+  ~HeldBytes() { account_->Drop(bytes_); }
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+
+ private:
+  const std::shared_ptr<Http2Account> account_;
+  const size_t bytes_;
 };
 
 // The room of one long message in its client's account, from the time that the length is known

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 namespace csi_proxy::transport {
@@ -14,6 +13,10 @@ constexpr size_t kWriteBytes = 16 << 10;
 
 // After this many reads that ended synchronously, another thread reads on.
 constexpr int kReadsInARow = 4;
+
+// After this many requests in a row, posted work begins the rest, so that no client keeps a thread.
+// More than a connection has unary calls.
+constexpr int kTurn = 128;
 
 // A thread that begins several calls gathers their answers for this time before it sends them
 // together. A write costs more than most calls.
@@ -96,24 +99,18 @@ bool Connection::Take(absl::string_view bytes) {
 
 void Connection::Begin() {
   const Rescuer::Run run(std::shared_ptr<Rescued>(shared_from_this(), this));
-  BeginWaiting(run.is_watched(), std::numeric_limits<size_t>::max());
+  BeginTurn(run.is_watched());
 }
 
-// Begins the requests that wait now. Leaves later requests to the thread that reads them, so that
-// no client keeps the Rescuer's thread.
-void Connection::Rescue() {
-  size_t waiting = 0;
-  {
-    const MutexLock lock(mutex_);
-    waiting = arrivals_.size();
-  }
-  BeginWaiting(/*may_block=*/false, waiting);
-}
+// Goes on with requests that arrive meanwhile. The thread that reads them may leave them to this
+// one (PopArrival()).
+void Connection::Rescue() { BeginTurn(/*may_block=*/false); }
 
-void Connection::BeginWaiting(bool may_block, size_t most) {
+void Connection::BeginTurn(bool may_block) {
   const Connection* const outer = std::exchange(gathers_answers, this);
   Http2Time sent = Http2Time::clock::now();
-  for (Arrival arrival; most > 0 && PopArrival(&arrival); --most) {
+  int left = kTurn;
+  for (Arrival arrival; PopArrival(&arrival);) {
     const CallId call = arrival.request.call;
     if (arrival.is_end) {
       service_->OnRequestsEnd(shared_from_this(), call);
@@ -121,6 +118,12 @@ void Connection::BeginWaiting(bool may_block, size_t most) {
       service_->OnRequest(shared_from_this(), std::move(arrival.request), may_block);
     }
     Leave(call);
+    if (--left == 0) {
+      if (stream_->Post([self = shared_from_this()] { self->BeginTurn(/*may_block=*/false); })) {
+        break;
+      }
+      left = kTurn;
+    }
     if (Http2Time::clock::now() - sent < kGathering) continue;
     gathers_answers = nullptr;
     Change([] {});

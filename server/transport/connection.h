@@ -133,9 +133,10 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   // Hands bytes to the session. Cancels the calls if `bytes` is empty, which is the end of input.
   // Returns true if requests wait for Begin().
   bool Take(absl::string_view bytes);
-  // Begin requests that wait: all, or at most `most`.
+  // Begin requests that wait. BeginTurn() leaves the requests after the first kTurn to posted work,
+  // which must not block.
   void Begin();
-  void BeginWaiting(bool may_block, size_t most);
+  void BeginTurn(bool may_block);
   bool PopArrival(Arrival* arrival);
   void Leave(CallId call);
   // Calls `function` under the lock, sends unless this thread gathers answers, and reports the news

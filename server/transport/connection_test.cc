@@ -441,6 +441,40 @@ TEST_F(ConnectionTest, TheRequestsOfAStreamAreHandledOneAfterAnother) {
   EXPECT_THAT(told_->ends, ElementsAre(stream));
 }
 
+TEST_F(ConnectionTest, TheAccountIsChargedForTheRequestsOfAStreamUntilTheyAreHandled) {
+  Start(0);
+  Pump();
+  const int32_t stream = client_.Begin(CallHeaders("/many"), Message("first"), false);
+  told_->on_request = [&](const Request& request) {
+    if (request.message != "first") return;
+    client_.Continue(stream, Message(std::string(4000, 'a')), false);
+    stream_->EndRead(client_.Send());
+    EXPECT_GT(account_->held_bytes(), 4000u);
+  };
+  stream_->EndRead(client_.Send());
+  EXPECT_EQ(told_->requests.size(), 2u);
+  told_->requests.clear();
+  EXPECT_EQ(account_->held_bytes(), 0u);
+}
+
+TEST_F(ConnectionTest, AStreamThatSendsWithoutAPauseDoesNotKeepAThread) {
+  Start(0);
+  Pump();
+  const int32_t stream = client_.Begin(CallHeaders("/many"), Message(""), false);
+  told_->on_request = [&](const Request&) {
+    // Another thread reads a further request meanwhile.
+    if (told_->requests.size() >= 900) return;
+    client_.Continue(stream, Message(""), false);
+    stream_->EndRead(client_.Send());
+  };
+  stream_->EndRead(client_.Send());
+  EXPECT_LT(told_->requests.size(), 500u);
+  ASSERT_EQ(stream_->posted.size(), 1u);
+  while (!stream_->posted.empty()) stream_->RunPosted();
+  EXPECT_EQ(told_->requests.size(), 900u);
+  EXPECT_FALSE(told_->may_block.back()) << "a thread that runs posted work must not block";
+}
+
 TEST_F(ConnectionTest, AViolationIsSentToTheClientEvenIfCallsArriveWithIt) {
   Start(0);
   Pump();

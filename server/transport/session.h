@@ -60,6 +60,9 @@ struct Request {
   // May be null for a message that was sent before the client had received the session's windows.
   // The room is free when the request is destroyed, so keep the request as long as the message.
   std::unique_ptr<MessageRoom> room;
+  // Holds the account's charge for a request of kManyRequests, of which any number may wait; null
+  // for other requests.
+  std::unique_ptr<HeldBytes> held;
 };
 
 // Receives the events of a session. The session calls these functions within its own functions, on

@@ -323,6 +323,35 @@ TEST_F(SessionAttackTest, RequestsOfOneCallAreLimited) {
   ExpectEnd(kControlFrames);
 }
 
+// The answers earn the price of further requests, and the requests wait for a slow handler.
+TEST_F(SessionAttackTest, RequestsOfOneCallThatWaitAreLimited) {
+  Receive(Open(0, "/many"));
+  size_t requests = 0;
+  for (; handler_.cancelled.empty() && requests < 10'000; ++requests) {
+    account_->CreditSent(1 << 20);
+    Receive(Data(Message(std::string(4000, 'x'))));
+    Sent();
+  }
+  EXPECT_LT(requests, account_->limits().held_bytes / 4000);
+  EXPECT_LE(account_->held_bytes(), account_->limits().held_bytes);
+  EXPECT_EQ(session_->violation(), kNone);
+  const size_t before = handler_.requests.size();
+  Receive(Data(Message("a") + Message("b")));
+  EXPECT_EQ(handler_.requests.size(), before) << "the call was refused";
+  handler_.requests.clear();
+  EXPECT_EQ(account_->held_bytes(), 0u);
+}
+
+TEST_F(SessionAttackTest, WaitingEmptyRequestsOfOneCallAreLimited) {
+  Receive(Open(0, "/many"));
+  while (handler_.cancelled.empty() && handler_.requests.size() < 20'000) {
+    account_->CreditSent(1 << 20);
+    Receive(Data(Message("") + Message("") + Message("")));
+  }
+  EXPECT_LT(handler_.requests.size(), 10'000u);
+  EXPECT_EQ(session_->violation(), kNone);
+}
+
 TEST_F(SessionAttackTest, UnsentAnswersOfOneCallAreLimited) {
   Receive(Open(0, "/many"));
   size_t answers = 0;
@@ -484,6 +513,7 @@ TEST_F(SessionAttackTest, LongHeaderValuesAreTruncated) {
 TEST_F(SessionAttackTest, AnAnswerIsChargedUntilItsMemoryIsFreed) {
   Receive(Frame(rpc::kWindowUpdate, 0, 0, Number(1 << 20)));
   Receive(Join({Open(0, "/many"), Data(Message("m"))}));
+  handler_.requests.clear();
   session_->Write(1, std::string(65535, 'x'));
   Sent();
   EXPECT_EQ(account_->held_bytes(), 65535 + kPrefixBytes);

@@ -16,6 +16,9 @@ constexpr std::array<absl::string_view, kFields> kFieldNames = {":method", ":pat
 // shorter.
 constexpr size_t kKeptFieldBytes = 256;
 
+// The bytes that a request takes beside its message: its objects and the kept headers.
+constexpr size_t kRequestBytes = 1 << 10;
+
 }  // namespace
 
 void Nghttp2Session::OpenWindows() {
@@ -106,6 +109,7 @@ void Nghttp2Session::OnData(CallId id, absl::string_view bytes) {
           Pay(account_->limits().control_frames_per_streamed_request);
           if (violation_ != Http2Violation::kNone) return;
           HandOver(id, *call);
+          if (call->finished) return;
         } else {
           call->has_message = true;
         }
@@ -174,8 +178,18 @@ void Nghttp2Session::HandOver(CallId id, Call& call) {
   // A message without granted room came before the client knew the windows. It is handed over
   // without a room, because a waiting room must not outlive the handler.
   if (call.room != nullptr && !call.room->granted()) call.room.reset();
-  call.begun = true;
   Request request;
+  if (call.method == Method::kManyRequests) {
+    const size_t bytes = kRequestBytes + (call.room == nullptr ? call.message.size() : 0);
+    if (!account_->Hold(bytes)) {
+      return Refuse(id, &call,
+                    absl::ResourceExhaustedError(
+                        "the requests and answers of this client that wait take too much memory; "
+                        "read answers before you send more requests"));
+    }
+    request.held = std::make_unique<HeldBytes>(account_, bytes);
+  }
+  call.begun = true;
   request.call = id;
   request.path = call.fields[kPath];
   if (call.times[kTimeout] == 1) {
