@@ -222,6 +222,23 @@ TEST_F(ConnectionTest, ASlowCallDoesNotDelayTheStartOfOthers) {
   EXPECT_THAT(told_->may_block, ElementsAre(true, true, false));
 }
 
+TEST_F(ConnectionTest, TheRescuerBeginsTheRequestsThatItsReadersLeaveToIt) {
+  absl::Notification others;
+  client_.Call("/one", "slow");
+  const int32_t stream = client_.Begin(CallHeaders("/many"), Message("first"), false);
+  told_->on_request = [&](const Request& request) {
+    if (request.message == "slow") others.WaitForNotification();
+    if (request.message == "last") others.Notify();
+    if (request.message != "first") return;
+    // Another thread reads a further request of the stream, and a call, meanwhile.
+    client_.Continue(stream, Message("second"), false);
+    client_.Call("/one", "last");
+    stream_->EndRead(client_.Send());
+  };
+  Start(0);
+  EXPECT_EQ(told_->requests.size(), 4u);
+}
+
 TEST_F(ConnectionTest, TheNextReadStartsBeforeTheCall) {
   told_->on_request = [&](const Request&) { EXPECT_TRUE(stream_->reading); };
   Start();
