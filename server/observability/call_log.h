@@ -37,7 +37,8 @@ class CallLog final : public rpc::CallObserver {
 };
 
 // Writes audit records to the log, one line for each call. Counts repeated calls that were refused
-// before they changed anything, and logs the counts (see Repeats). Thread-safe.
+// with INVALID_ARGUMENT, before they changed anything, and logs the counts (see Repeats).
+// Thread-safe.
 class SpdlogAuditSink final : public AuditLog {
  public:
   // Writes to `logger` at every verbosity; null for nowhere.

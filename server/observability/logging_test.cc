@@ -333,17 +333,17 @@ TEST_F(LoggingTest, TheAuditLogRecordsEveryCallThatMayHaveChangedTheNode) {
   const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-disk-v1");
   {
     SpdlogAuditSink audit(spdlog::get(kAuditLogger), LogFormat::kText);
-    for (const absl::Status& status :
-         {absl::OkStatus(), absl::InternalError(""), absl::NotFoundError("")}) {
+    for (const absl::Status& status : {absl::OkStatus(), absl::InternalError(""),
+                                       absl::NotFoundError(""), absl::PermissionDeniedError("")}) {
       for (int i = 0; i < 100; ++i) audit.Record({"Rescan", "", context, status, {}});
     }
-    EXPECT_THAT(Lines(), SizeIs(300));
+    EXPECT_THAT(Lines(), SizeIs(400));
     for (int i = 0; i < 100; ++i) {
       audit.Record({"Rescan", "", context, absl::InvalidArgumentError(""), {}});
     }
-    EXPECT_THAT(Lines(), SizeIs(305));
+    EXPECT_THAT(Lines(), SizeIs(405));
   }
-  ASSERT_THAT(Lines(), SizeIs(306));
+  ASSERT_THAT(Lines(), SizeIs(406));
   EXPECT_THAT(Lines().back(), HasSubstr("audit method=Rescan pid=7 image=\"driver\" "
                                         "code=INVALID_ARGUMENT: 95 more such calls"));
 }
