@@ -197,6 +197,8 @@ class Nghttp2Session final : public Session {
   bool going_away_ = false;
   CallId newest_ = 0;
   int continuations_ = 0;
+  // The resets to send for calls that the tenant's memory had no place for.
+  size_t memory_refusals_ = 0;
   // True while the last header block that OnBeginFrame() has seen has not ended.
   bool in_block_ = false;
   uint64_t begin_ = 0;       // where the last header block or frame begins in the bytes received

@@ -257,6 +257,11 @@ void Nghttp2Session::OnFrameSent(const nghttp2_frame& frame) {
       }
       return;
     case NGHTTP2_RST_STREAM:
+      // Another process of the tenant may have filled the memory.
+      if (memory_refusals_ > 0 && frame.rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
+        --memory_refusals_;
+        return;
+      }
       return PayReset();
     case NGHTTP2_GOAWAY: {
       if (ends_without_fault_ || frame.goaway.error_code == NGHTTP2_NO_ERROR) return;

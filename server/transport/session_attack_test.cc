@@ -499,6 +499,19 @@ TEST_F(SessionAttackTest, AClientIsRefusedButNotBarredIfItsTenantsMemoryIsUsedUp
   EXPECT_EQ(handler_.requests.size(), 1u);
 }
 
+// The memory that is left is enough for headers, but not for a call.
+TEST_F(SessionAttackTest, CallsRefusedForATenantsMemoryDoNotCountAsResetsOfTheClient) {
+  const auto tenant = std::make_shared<Http2Account>();
+  account_ = std::make_shared<Http2Account>(Http2Limits(), tenant);
+  Reconnect();
+  const size_t others = tenant->limits().held_bytes - tenant->limits().call_bytes + 1;
+  ASSERT_TRUE(tenant->Hold(others));
+  EXPECT_EQ(Until([&] { return Call(); }, true, 2000), 2000);
+  EXPECT_FALSE(session_->ended());
+  tenant->Drop(others);
+  EXPECT_EQ(Until([&] { return Join({Open(), Reset()}); }), 512) << "the client's own resets count";
+}
+
 TEST_F(SessionAttackTest, LongHeaderValuesAreTruncated) {
   Receive(Join(
       {Frame(rpc::kHeaders, rpc::kEndHeaders, 1,

@@ -30,6 +30,7 @@ void Nghttp2Session::OnBeginHeaders(const nghttp2_frame& frame) {
   if (frame.headers.cat != NGHTTP2_HCAT_REQUEST || going_away_) return;
   const std::optional<Http2Violation> refused = account_->BeginCall();
   if (!refused.has_value()) {
+    ++memory_refusals_;
     nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id,
                               NGHTTP2_REFUSED_STREAM);
     return;
