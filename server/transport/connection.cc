@@ -223,11 +223,13 @@ void Connection::OnCancel(CallId call) {
 }
 
 void Connection::OnRoom() {
-  stream_->Post([weak = weak_from_this()] {
+  const bool posted = stream_->Post([weak = weak_from_this()] {
     const std::shared_ptr<Connection> self = weak.lock();
     if (self == nullptr) return;
     self->Change([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { self->session_->OpenWindows(); });
   });
+  // Without memory for the posted work, the connection ends, because its message would wait on.
+  if (!posted) stream_->HangUp();
 }
 
 // Writes what the session has for the client, until a write does not end synchronously.

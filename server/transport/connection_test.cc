@@ -46,6 +46,7 @@ class TestStream final : public Stream {
   void HangUp() override { ++hang_ups; }
   void Disconnect() override { ++disconnects; }
   bool Post(std::function<void()> work) override {
+    if (fails_to_post) return false;
     posted.push_back(std::move(work));
     return true;
   }
@@ -67,6 +68,7 @@ class TestStream final : public Stream {
   std::deque<std::string> at_once;  // what reads return without waiting
   bool reading = false, writing = false;
   bool stalls = false, fails = false;  // what happens to writes
+  bool fails_to_post = false;
   std::string written;
   int writes = 0;
   int hang_ups = 0, disconnects = 0;
@@ -414,6 +416,18 @@ TEST_F(ConnectionTest, ALongRequestContinuesOnceItHasRoom) {
   Pump();
   ASSERT_EQ(told_->requests.size(), 1u);
   EXPECT_EQ(told_->requests[0].message, message);
+}
+
+TEST_F(ConnectionTest, ALongRequestWithoutMemoryToContinueEndsTheConnection) {
+  Start(0);
+  Pump();
+  auto taken = std::make_unique<MessageRoom>(account_, account_->limits().room_bytes, nullptr);
+  client_.Call("/one", std::string(100'000, 'a'));
+  stream_->EndRead(client_.Send());
+  Pump();
+  stream_->fails_to_post = true;
+  taken.reset();
+  EXPECT_EQ(stream_->hang_ups, 1);
 }
 
 // The listener's thread must not block.
