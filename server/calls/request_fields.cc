@@ -25,6 +25,14 @@ void WipeText(const std::string& text) {
   Wipe(const_cast<char*>(text.data()), text.size());
 }
 
+void WipeUnknownTexts(const UnknownFieldSet& fields) {
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = fields.field(i);
+    if (field.type() == field.TYPE_LENGTH_DELIMITED) WipeText(field.length_delimited());
+    if (field.type() == field.TYPE_GROUP) WipeUnknownTexts(field.group());
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> UnknownFieldOf(const absl::Status& status) {
@@ -63,6 +71,7 @@ absl::Status CheckKnownFields(const Message& request) {
 
 void WipeTexts(Message* message) {
   const Reflection& reflection = *message->GetReflection();
+  WipeUnknownTexts(reflection.GetUnknownFields(*message));
   // Must wipe only set fields, because all messages share one text for unset fields.
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);

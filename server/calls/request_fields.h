@@ -28,8 +28,8 @@ inline absl::Status CheckKnownFields(const MethodInfo& method,
 // otherwise nullopt.
 std::optional<std::string> UnknownFieldOf(const absl::Status& status);
 
-// Overwrites every text of the message and of messages within it, in place. The caller must not use
-// the message afterwards.
+// Overwrites every text of the message and of messages within it, in place, also in unknown fields.
+// The caller must not use the message afterwards.
 void WipeTexts(google::protobuf::Message* message);
 
 // Frees the unknown fields of the message and of messages within it.

@@ -36,6 +36,22 @@ TEST(WipeTextsTest, WipeTextsOverwritesEveryStringInPlace) {
   }
 }
 
+// A client of a newer version may send its password in a field that this version lacks.
+TEST(WipeTextsTest, WipeTextsOverwritesUnknownFields) {
+  google::protobuf::FileDescriptorProto message;
+  google::protobuf::UnknownFieldSet& unknown = *message.mutable_unknown_fields();
+  unknown.AddVarint(1000, 7);
+  std::string* const texts[] = {
+      unknown.AddLengthDelimited(1001), unknown.AddGroup(1002)->AddLengthDelimited(1),
+      message.add_message_type()->mutable_unknown_fields()->AddLengthDelimited(1001)};
+  for (std::string* text : texts) *text = "password";
+  WipeTexts(&message);
+  for (const std::string* text : texts) {
+    EXPECT_EQ(text->size(), 8u);
+    EXPECT_TRUE(IsZero(*text)) << *text;
+  }
+}
+
 TEST(WipeTextsTest, WipeTextsDoesNotChangeDefaultValues) {
   google::protobuf::FieldOptions empty;
   WipeTexts(&empty);
