@@ -1,6 +1,9 @@
 #include "server/observability/logging.h"
 
 #include <google/protobuf/util/json_util.h>
+#include <spdlog/details/file_helper.h>
+#include <spdlog/details/os.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -8,7 +11,10 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +67,74 @@ void WriteFileHeader(const spdlog::filename_t&, std::FILE* file) {
   (void)std::fwrite(text.data(), 1, text.size(), file);
 }
 
+// A log file, and old ones beside it with the names of spdlog's rotating sink. That sink empties a
+// full file that it cannot rename, for instance because another program has an old one open. This
+// sink writes on, and tries again after each further megabyte.
+class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  LogFile(std::string name, size_t most_bytes, const spdlog::file_event_handlers& events)
+      : name_(std::move(name)), most_bytes_(most_bytes), limit_(most_bytes), file_(events) {
+    Open(/*truncate=*/false);
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (!is_open_) Open(/*truncate=*/false);
+    if (size_ + line.size() > limit_) Rotate();
+    file_.write(line);
+    size_ += line.size();
+  }
+  void flush_() override { file_.flush(); }
+
+  std::string Name(size_t i) const {
+    return spdlog::sinks::rotating_file_sink_mt::calc_filename(name_, i);
+  }
+
+  void Open(bool truncate) {
+    is_open_ = false;
+    file_.open(name_, truncate);  // throws if it fails; spdlog catches
+    is_open_ = true;
+    size_ = file_.size();
+  }
+
+  void Rotate() {
+    file_.flush();
+    if (file_.size() == 0) return;  // The system's disk is full.
+    file_.close();
+    const bool moved = Move();
+    const bool truncate = !moved && size_ / 2 >= most_bytes_;
+    Open(truncate);
+    const size_t old_limit = std::exchange(limit_, moved || truncate ? most_bytes_ : size_ + kMega);
+    if (moved || truncate || old_limit != most_bytes_) return;
+    sink_it_({kServiceLogger, spdlog::level::warn,
+              "cannot rename the full log file or an old one; does another program have one open? "
+              "When the file has twice its size, the service empties it."});
+  }
+
+  // Moves the file, and the old ones up to the first gap in their numbers. Returns false if a file
+  // cannot be moved.
+  bool Move() const {
+    namespace os = spdlog::details::os;
+    size_t last = 1;
+    while (last < kOldFiles && os::path_exists(Name(last))) ++last;
+    (void)os::remove(Name(last));
+    for (; last > 0; --last) {
+      if (os::rename(Name(last - 1), Name(last)) != 0) return false;
+    }
+    return true;
+  }
+
+  static constexpr size_t kMega = 1 << 20;
+  const std::string name_;
+  const size_t most_bytes_;
+  size_t limit_;  // the size at which to rotate
+  size_t size_ = 0;
+  bool is_open_ = false;
+  spdlog::details::file_helper file_;
+};
+
 }  // namespace
 
 absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) {
@@ -73,8 +147,7 @@ absl::Status InitLogging(const LogOptions& options, spdlog::sink_ptr event_log) 
       if (options.format == LogFormat::kText && !options.skip_file_headers) {
         events.after_open = WriteFileHeader;
       }
-      sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
-          name, options.file_max_megabytes << 20, kOldFiles, /*rotate_on_open=*/false, events));
+      sinks.push_back(std::make_shared<LogFile>(name, options.file_max_megabytes << 20, events));
     } catch (const spdlog::spdlog_ex& error) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot open the log file ", file, ": ", error.what()));

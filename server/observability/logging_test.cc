@@ -440,6 +440,46 @@ TEST_F(LoggingTest, AFullLogFileIsRotatedAndTheNewOneHasKlogsHeader) {
   std::filesystem::remove(rotated);
 }
 
+// On Windows nobody can rename a file that another program has open without FILE_SHARE_DELETE. A
+// folder that is not empty cannot be replaced either.
+class HeldLogFileTest : public LoggingTest {
+ protected:
+  HeldLogFileTest() {
+    options_.file_max_megabytes = 1;
+    EXPECT_TRUE(InitLogging(options_).ok());
+    for (int i = 1; i <= 5; ++i) std::filesystem::create_directory(OldFile(i));
+    std::ofstream(OldFile(5) + "/held");
+  }
+  ~HeldLogFileTest() override {
+    for (int i = 1; i <= 5; ++i) std::filesystem::remove_all(OldFile(i));
+  }
+
+  std::string OldFile(int i) const { return absl::StrCat(options_.file, ".", i); }
+  static void WriteMegabyte(absl::string_view first) {
+    spdlog::info("{}", std::string(first));
+    for (int i = 0; i < 256; ++i) spdlog::info("{}", std::string(4096, 'x'));
+  }
+};
+
+TEST_F(HeldLogFileTest, AFullLogFileThatCannotBeRenamedKeepsItsLines) {
+  WriteMegabyte("first");
+  WriteMegabyte("second");
+  for (const char* end : {"] first", "] second", "the service empties it."}) {
+    EXPECT_THAT(Lines(), testing::Contains(EndsWith(end)).Times(1));
+  }
+  std::filesystem::remove_all(OldFile(5));
+  WriteMegabyte("third");
+  EXPECT_THAT(Lines(), testing::Not(testing::Contains(EndsWith("] first"))));
+  options_.file = OldFile(1);
+  EXPECT_THAT(Lines(), testing::Contains(EndsWith("] first"))) << "it was renamed later";
+  options_.file.resize(options_.file.size() - 2);
+}
+
+TEST_F(HeldLogFileTest, ALogFileThatCannotBeRenamedDoesNotGrowForever) {
+  for (int i = 0; i < 20; ++i) WriteMegabyte("");
+  EXPECT_LE(std::filesystem::file_size(options_.file), 4u << 20);
+}
+
 TEST_F(LoggingTest, ALogFileThatCannotBeOpenedIsAnError) {
   std::ofstream(options_.file) << "a file is not a directory";
   const std::string file = options_.file + "/csi-proxy.log";
