@@ -198,8 +198,8 @@ Flags Describe(Options& o, Directories& directories) {
         "time that a connection may stay without calls"},
        {"max-connections", Count(&o.listener.max_connections, kMany), "open connections per pipe"},
        {"client-share", Count(&o.listener.client_share, 100),
-        "percentage of the free connections, workers and queue places that one tenant (the "
-        "processes of a container) may take; 100 for all"},
+        "limit of one tenant (the processes of a container), in percent of the connections, "
+        "workers and queue places that other tenants do not use; 100 for all"},
        {"max-workers", Count(&o.max_workers, kMany),
         "calls of one API group that run at once; up to eight times as many more may wait for "
         "Windows, servers or locks"},
