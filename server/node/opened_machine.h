@@ -18,12 +18,17 @@ namespace csi_proxy {
 struct OpenedMachine {
   OpenedMachine() = default;
   OpenedMachine(OpenedMachine&&) = default;
-  // Waits at most 5 s for the runs that calls have left under way. If Windows has not ended them by
-  // then, another thread closes the machine later. REQUIRES: no call is under way.
+  // Waits at most `patience` for the runs that calls have left under way. If Windows has not ended
+  // them by then, another thread closes the machine later. Without a thread, the machine stays
+  // open. REQUIRES: no call is under way.
   ~OpenedMachine() {
-    if (host == nullptr || host->EndRuns(absl::Seconds(5))) return;
-    auto closing = StartThread(
-        [left = std::make_shared<OpenedMachine>(std::move(*this))] { left->host.reset(); });
+    if (host == nullptr || host->EndRuns(patience)) return;
+    const ThreadStarter start = start_thread;
+    auto* const left = new OpenedMachine(std::move(*this));
+    auto closing = start([left] {
+      left->host.reset();
+      delete left;
+    });
     if (closing.ok()) closing->detach();
   }
 
@@ -34,6 +39,9 @@ struct OpenedMachine {
   // The locks that all processes of the machine share; null if no other process acts on the
   // machine.
   std::unique_ptr<ProcessLocks> processes;
+  // Tests replace these two.
+  absl::Duration patience = absl::Seconds(5);
+  ThreadStarter start_thread = StartThread;
 };
 
 // Opens this machine. All processes that open it share its locks. Returns UNIMPLEMENTED unless this
