@@ -113,8 +113,8 @@ class DiskHost {
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online, const DiskDescription* disk = nullptr);
 
-  // Sets or clears the disk's persistent read-only flag; no change if the flag has that value. First
-  // waits like AwaitChanges(). To set the flag, also flushes and dismounts the volumes;
+  // Sets or clears the disk's persistent read-only flag; no change if the flag has that value.
+  // First waits like AwaitChanges(). To set the flag, also flushes and dismounts the volumes;
   // FAILED_PRECONDITION if the disk is offline or Windows' own. `seen` is the caller's view of the
   // volumes: see VolumesOn(). `disk`, if not null, is the caller's view of the disk: UNAVAILABLE to
   // set the flag of another disk.
