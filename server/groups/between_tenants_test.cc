@@ -225,6 +225,26 @@ TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls)
   EXPECT_TRUE(node->Snapshot().disks[1].online);
 }
 
+// The lock of the disk is free again, and its volume is still listed.
+TEST(BetweenTenantsTest, FormatAndResizeWaitForALateOfflineCall) {
+  for (const bool formats : {true, false}) {
+    SCOPED_TRACE(formats);
+    const auto node = Node();
+    node->core()->Change(
+        [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.Offline")}; });
+    Process process(node.get());
+    EXPECT_TRUE(absl::IsDeadlineExceeded(SetOnline(process, false, absl::Seconds(10))));
+    const CallContext next = CallContext().WithTimeout(absl::Minutes(2));
+    const absl::Status changed =
+        formats ? process.volume->FormatVolume(next, {.volume_id = kVolume, .file_system = "ReFS"})
+                      .status()
+                : process.volume->ResizeVolume(next, {.volume_id = kVolume}).status();
+    EXPECT_FALSE(changed.ok());
+    EXPECT_FALSE(node->Snapshot().disks[1].online);
+    EXPECT_EQ(node->Snapshot().disks[1].partitions.back().volume->file_system, "NTFS");
+  }
+}
+
 // SetAttributes of MSFT_Disk sets the read-only flag.
 TEST(BetweenTenantsTest, ALateReadOnlyFlagDoesNotBreakALaterMount) {
   for (const bool stages : {true, false}) {
@@ -435,51 +455,6 @@ TEST(ExchangedDisksTest, ARefusedStageVolumeRestoresNoOtherDisk) {
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_TRUE(disks.Others().online);
     EXPECT_FALSE(disks.Others().read_only);
-  }
-}
-
-TEST(ExchangedDisksTest, SetDiskReadOnlyChangesNoOtherDisk) {
-  ExchangedDisks disks("win32.ListMountPoints");
-  disks.Change([](Disk& callers, Disk& others) {
-    callers = others;
-    callers.number = 1;
-    callers.serial_number = "callers";
-    callers.partitions.back().volume->id =
-        *VolumeId::Parse(R"(\\?\Volume{00000000-0000-0000-0000-000000000003}\)");
-  });
-  const auto set =
-      disks.process.storage->SetDiskReadOnly({}, {.disk_number = 1, .read_only = true});
-  EXPECT_TRUE(absl::IsUnavailable(set.status())) << set.status();
-  EXPECT_FALSE(disks.Others().read_only);
-}
-
-// The other tenant's file system is mounted read-only, on a disk that is read-only or not.
-TEST(ExchangedDisksTest, ADiskThatComesOnlineMakesNoOtherDiskWritable) {
-  constexpr char kOnline[] = "wmi.Invoke/MSFT_Disk.Online";
-  const struct {
-    absl::string_view call;
-    const char* after;
-  } rows[] = {{"StageVolume", kOnline},
-              {"PartitionDisk", kOnline},
-              {"SetDiskState", kOnline},
-              {"SetDiskState", "win32.ListVolumes"}};
-  for (const auto& [call, after] : rows) {
-    for (const bool is_read_only : {true, false}) {
-      SCOPED_TRACE(absl::StrCat(call, " ", after, " ", is_read_only));
-      ExchangedDisks disks(after);
-      disks.Change([&](Disk&, Disk& others) {
-        others.read_only = is_read_only;
-        others.partitions.back().mounted_read_only = true;
-      });
-      const auto service = disk::NewDiskService(disks.process.deps);
-      const absl::Status failed =
-          call == "StageVolume"     ? disks.process.Stage({.number = "1"}).status()
-          : call == "PartitionDisk" ? service->PartitionDisk({}, {.disk_number = 1}).status()
-                                    : SetOnline(disks.process, true, absl::Minutes(2));
-      EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
-      EXPECT_EQ(disks.Others().read_only, is_read_only);
-      EXPECT_TRUE(disks.Others().partitions.back().mounted_read_only);
-    }
   }
 }
 

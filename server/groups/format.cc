@@ -189,6 +189,8 @@ absl::Status LockAndFormat(const HandlerDeps& deps, const CallContext& context,
   // Reads the volume again under the lock, because another call may have changed it before.
   ABSL_ASSIGN_OR_RETURN(auto view, volumes.Locate(context, volume));
   const uint32_t number = view.extents.front().disk_number;
+  // An Offline call that its caller has left could end the format.
+  ABSL_RETURN_IF_ERROR(deps.host->disk().AwaitChanges(context, number));
   ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
   ABSL_RETURN_IF_ERROR(AboutField("volume_id", host::CheckNotWindows(disk)));
   std::vector<host::VolumeView> all;

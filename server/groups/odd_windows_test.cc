@@ -1,5 +1,6 @@
 // Undocumented, occasional behaviour of Windows must not reach drivers.
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -92,6 +93,22 @@ TEST_F(OddWindowsTest, SetDiskStateWaitsForVolumesThatVanishDuringTheChange) {
   ASSERT_TRUE(SetOnline(1, true).ok());
   EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
   EXPECT_TRUE(WriteAt(Below("m")).ok());
+}
+
+// The disk loses its number before its flag is cleared, or before its volumes are remounted.
+TEST_F(OddWindowsTest, ADiskThatComesOnlineMakesNoOtherDiskWritable) {
+  for (const int right_numbers : {0, 1}) {
+    node_->Reset();
+    os_->right_numbers = std::numeric_limits<int>::max();
+    ReadOnlyVolume();
+    ASSERT_TRUE(SetOnline(1, false).ok());
+    Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = true; });
+    os_->right_numbers = right_numbers;
+    const absl::Status failed = SetOnline(1, true);
+    EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
+    EXPECT_EQ(DiskNow(1).read_only, right_numbers == 0);
+    EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
+  }
 }
 
 TEST_F(OddWindowsTest, AWriteProtectedVolumeIsDismountedByAReadOnlyHandle) {

@@ -271,7 +271,7 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   if (!online) return change;
   // Another disk may have got the number since.
   if (change.changed) {
-    ABSL_RETURN_IF_ERROR(CheckStill(context, *disk));
+    ABSL_RETURN_IF_ERROR(CheckLocal(os_, *disk));
   }
   // Windows may set the flag when the disk comes online, or another program brought it online.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
@@ -292,11 +292,13 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
   if (now.is_read_only == read_only) return absl::OkStatus();
   // Clears the flag on the device, because this also works for an offline or raw disk.
   if (!read_only) return ClearReadOnly(os_, disk_number);
-  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
   const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
-  const DiskDescription found = DescribeDisk(disk_number, object);
-  if (disk != nullptr) {
-    ABSL_RETURN_IF_ERROR(CheckSame(*disk, found));
+  DiskDescription found;
+  if (disk == nullptr) {
+    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
+    found = DescribeDisk(disk_number, object);
+  } else {
+    found = *disk;
   }
   ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(found)));
   NodeVolumes nothing;

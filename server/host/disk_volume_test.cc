@@ -11,7 +11,6 @@
 #include "server/host/operations_testing.h"
 #include "server/host/testing.h"
 #include "server/simulator/storage.h"
-#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
 
@@ -173,26 +172,12 @@ class RememberingOs final : public OddOs {
   const std::vector<std::string> also_;
 };
 
-// The simulated Win32, whose device paths belong to disk 99 after `answers` questions.
-class RenumberingOs final : public OddOs {
- public:
-  RenumberingOs(Machine& node, int answers) : OddOs(node), answers_(answers) {}
-  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
-                                         uint32_t code, const machine::Bytes& input,
-                                         size_t max_output) override {
-    if (code == machine::control::kGetDeviceNumber && answers_-- <= 0) {
-      return machine::MakeDeviceNumber({.device_number = 99, .partition_number = 0});
-    }
-    return OddOs::Control(device, access, code, input, max_output);
-  }
-
- private:
-  int answers_;
-};
-
-std::unique_ptr<Host> RenumberingHost(Machine& node, int answers) {
+// Returns a host; see OddOs for `right_numbers`.
+std::unique_ptr<Host> RenumberingHost(Machine& node, int right_numbers) {
+  auto os = std::make_unique<OddOs>(node);
+  os->right_numbers = right_numbers;
   return std::make_unique<Host>(machine::simulator::wmi::NewSimulatedSession(node.core()),
-                                std::make_unique<RenumberingOs>(node, answers));
+                                std::move(os));
 }
 
 TEST(RenumberedDiskTest, SetOnlineKeepsTheFlagOfTheDiskThatHasTheNumber) {

@@ -1,6 +1,7 @@
 // A machine that breaks its own rules, to test the host over it.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +14,8 @@
 #include "server/machine/os_wrapper_testing.h"
 #include "server/machine/reparse_point.h"
 #include "server/names/unicode.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/win32/layouts_encode.h"
 #include "server/simulator/win32/os_double.h"
 #include "server/simulator/wmi/session.h"
 
@@ -101,9 +104,17 @@ class OddOs : public machine::OsWrapper<> {
   OddOs(Machine& node, machine::Bytes link) : OddOs(node) { link_ = std::move(link); }
   bool answered() const { return others_ < 0; }
 
+  // After so many questions for the number of a disk's device path, the paths belong to disk 99.
+  int right_numbers = std::numeric_limits<int>::max();
+
   absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
                                          uint32_t code, const machine::Bytes& input,
                                          size_t max_output) override {
+    const bool asks = code == machine::control::kGetDeviceNumber &&
+                      machine::simulator::DiskNumberOfPath(device).has_value();
+    if (asks && right_numbers-- <= 0) {
+      return machine::MakeDeviceNumber({.device_number = 99, .partition_number = 0});
+    }
     return Changed(OsWrapper::Control(device, access, code, input, max_output));
   }
   absl::StatusOr<machine::Bytes> GetSmbiosTable() override {

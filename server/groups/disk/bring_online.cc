@@ -73,7 +73,7 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
   // writable before.
   if (may_all_arrive) {
     if (disk != nullptr) {
-      ABSL_RETURN_IF_ERROR(host.disk().CheckStill(context, *disk));
+      ABSL_RETURN_IF_ERROR(host.disk().CheckStill(*disk));
     }
     ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, online.volumes));
   }
@@ -145,20 +145,23 @@ absl::Status Restore(const groups::HandlerDeps& deps, const CallContext& context
   absl::Status undone = LockUnused(deps, context.Afterwards(kToLook), before, &seen, &volumes);
   if (absl::IsNotFound(undone)) return failed;
   const bool may_undo = undone.ok();
+  host::DiskHost& host = deps.host->disk();
   const auto undo = [&](bool was, auto step) {
     if (!was || !may_undo) return;
     const CallContext undoing = context.Afterwards(kToRestore);
     undone.Update(groups::TryThrice(
-        undoing, [&] { return step(undoing); },
+        undoing,
+        [&]() -> absl::Status {
+          // Another disk may have got the number since LockUnused().
+          ABSL_RETURN_IF_ERROR(host.CheckStill(undoing, before));
+          return step(undoing);
+        },
         [](const absl::Status& done) { return done.ok(); }));
   };
-  host::DiskHost& host = deps.host->disk();
   undo(before.is_read_only, [&](const CallContext& undoing) {
     return host.SetReadOnly(undoing, number, true, &seen, &before);
   });
-  // Another disk may have got the number since LockUnused().
-  undo(!before.is_online, [&](const CallContext& undoing) -> absl::Status {
-    ABSL_RETURN_IF_ERROR(host.CheckStill(undoing, before));
+  undo(!before.is_online, [&](const CallContext& undoing) {
     return host.SetOnline(undoing, number, false, &before).status();
   });
   if (undone.ok()) return failed;

@@ -88,6 +88,8 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
     ABSL_ASSIGN_OR_RETURN(auto view, host().Locate(context, volume));
     ABSL_RETURN_IF_ERROR(
+        deps_.host->disk().AwaitChanges(context, view.extents.front().disk_number));
+    ABSL_RETURN_IF_ERROR(
         Grow(host(), context, std::move(view), static_cast<uint64_t>(request.size_bytes)).status());
     return ResizeVolumeResponse{};
   }
