@@ -121,7 +121,16 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   // harm.
   ABSL_RETURN_IF_ERROR(Put(program, incoming));
   ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, incoming));
-  ABSL_RETURN_IF_ERROR(Stop());
+  if (const absl::Status stopped = Stop(); !stopped.ok()) {
+    fs::remove(incoming, error);
+    // The service may end after this, as asked, and would not run again.
+    absl::Status again = ran ? Start() : absl::OkStatus();
+    if (!again.ok() && Await(ServiceState::kStopped).ok()) again = Start();
+    if (again.ok()) return stopped;
+    return absl::Status(stopped.code(), absl::StrCat(stopped.message(),
+                                                     "; and the old program does not run again: ",
+                                                     again.message()));
+  }
   const fs::path previous = NameForPrevious(target);
   absl::Status swapped = Move(target, previous);
   if (swapped.ok()) {

@@ -207,6 +207,18 @@ TEST_F(InstallerTest, UpgradeRefusesAServiceWithoutAProgram) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("run install"));
 }
 
+// The program may stop after the upgrade has given up.
+TEST_F(InstallerTest, AfterAFailedStopTheOldProgramRunsAgain) {
+  const fs::path program = Program("csi-proxy.exe", "stuck");
+  OldService("csi-proxy", program, {"-windows-service"});
+  services_.ends_unnoticed = true;
+  const absl::Status status = New().Upgrade(Program("new.exe", "serves new"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(Content(program), "stuck");
+  EXPECT_FALSE(fs::exists(program.string() + ".new"));
+  EXPECT_EQ(services_.services.at("csi-proxy").status.state, ServiceState::kRunning);
+}
+
 // The old program serves again, whichever way the new program fails. A Go release does not answer
 // the check of the pipes.
 TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {

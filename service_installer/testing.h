@@ -98,6 +98,10 @@ class FakeManager final : public ServiceManager {
                          const std::string& program) override {
     calls.push_back(absl::StrCat("end ", process_id));
     Service& service = services.at(name);
+    if (ends_unnoticed) {
+      service.status = {};
+      return absl::FailedPreconditionError("the process has another number");
+    }
     if (service.status.process_id != process_id || running_program != program) {
       return absl::FailedPreconditionError("another program");
     }
@@ -155,6 +159,8 @@ class FakeManager final : public ServiceManager {
   std::string path = R"(%SystemRoot%\system32;C:\tools\)";
   bool can_suspend = true;
   bool restart_suspended = false;
+  // True if the process ends by itself just when it should be terminated, which fails.
+  bool ends_unnoticed = false;
   // The program of the running process.
   std::string running_program;
 };
