@@ -182,6 +182,8 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageVolume", "wmi.Invoke/*"},
     {"storage.UnstageVolume", "wmi.Query/*"},
     {"volume.UnmountVolume", "win32.Flush"},
+    // A disk of another tenant's session that cannot be checked counts as in use.
+    {"storage.UnstageTarget", "win32.ListVolumes"},
     // A folder that cannot be deleted stays; only its mount or link has ended.
     {"storage.UnstageShare", "win32.Delete"},
     {"storage.UnstageTarget", "win32.Delete"},

@@ -222,8 +222,12 @@ absl::StatusOr<std::vector<std::string>> IscsiHost::ListConnected(const CallCont
 
 absl::StatusOr<bool> IscsiHost::IsConnected(const CallContext& context, const IscsiPortal& portal,
                                             const std::string& iqn) {
+  // A login that its caller has left may still connect the target.
+  const absl::Status awaited = AwaitLogins(TeardownStep(context), iqn);
   ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
-  return target.GetBoolean("IsConnected");
+  ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
+  if (!connected && !awaited.ok()) return awaited;
+  return connected;
 }
 
 absl::Status IscsiHost::Connect(const CallContext& context, const IscsiPortal& portal,
