@@ -144,7 +144,10 @@ class Service final : public StopWaiter {
     Service& self = *instance_;
     const wchar_t* const name = count > 0 ? arguments[0] : L"csi-proxy";
     self.handle_ = RegisterServiceCtrlHandlerExW(name, &Service::OnControl, nullptr);
-    if (self.handle_ == nullptr) return;
+    if (self.handle_ == nullptr) {
+      self.exit_code_ = kExitFailed;
+      return;
+    }
     {
       const MutexLock lock(self.mutex_);
       self.Report(self.status_.Starting());
