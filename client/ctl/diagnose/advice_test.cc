@@ -113,6 +113,7 @@ std::string MustStay(NodeState& state, const Facts& facts, absl::string_view nam
   const bool is_published =
       absl::StrContains(name, "\\pods\\") && !absl::StrContains(name, "\\plugins\\");
   absl::string_view rest = name;
+  if (absl::EndsWithIgnoreCase(name, R"(\kubelet\pods)")) return "it is the kubelet's";
   if (absl::ConsumePrefix(&rest, "mapping ")) {
     if (absl::StrContains(was, ':')) return "it has a letter";
     return IsUsed(facts, rest) ? "links lead to it" : "";

@@ -38,6 +38,7 @@ inline const std::map<std::string, std::string> kActors = {
     {"dangling-mount-in-use", "delete the pods that use it; the kubelet stages"},
     {"link-to-mount", "attach the disk of the mount again"},
     {"pods-link", "it goes with the pod"},
+    {"kubelets-entry", "attach the disk again"},
     {"filled-folder", "stop the pods that use it, move the files aside"},
     {"broken-mapping-in-use", "a driver that stages the volume again makes it again"},
     {"folder-mapping", "remove it on the node with Remove-SmbGlobalMapping"},
@@ -98,6 +99,7 @@ class Ills {
       : random_(seed), machine_(*machine), rpcs_(*rpcs) {}
 
   void Make() {
+    if (random_.OneIn(16)) LoseTheKubeletsDisk();
     NodeState state = machine_.Snapshot();
     for (const Disk* disk : machine::simulator::AllDisks(state)) {
       if (!random_.OneIn(4)) StageAndSpoil(disk->number);
@@ -241,6 +243,13 @@ csi_proxy_api_calls_total{client_image="a.exe",group="iscsi",version="v1alpha2"}
       default:
         break;
     }
+  }
+
+  // Replaces the directory of all pods by a link whose target is missing.
+  void LoseTheKubeletsDisk() {
+    const std::string pods = R"(C:\var\lib\kubelet\pods)";
+    rpcs_.Call("filesystem.Rmdir", {{"path", pods}, {"force", "true"}}).status().IgnoreError();
+    Link(pods, R"(C:\var\lib\kubelet\moved)");
   }
 
   void AttachDisks() {

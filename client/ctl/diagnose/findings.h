@@ -105,6 +105,9 @@ inline constexpr FindingFacts kFindingTable[] = {
      "link"},
     {"pods-link", "", "",
      "none: a pod can write to the directory, so the link may be its own; it goes with the pod"},
+    {"kubelets-entry", "", "",
+     "none: it moves the kubelet's data to another disk, and without it all pods of the node lose "
+     "their volumes. Never remove it; attach the disk again, or bring it online"},
     {"filled-folder", "filled-folders",
      "nothing is mounted at this staging folder: its files are on the node's own disk",
      "none: stop the pods that use it, move the files aside on the node, let the driver stage "

@@ -1,4 +1,6 @@
 // Looks at mounted folders, links and SMB mappings.
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,6 +32,17 @@ std::string MapByHand(absl::string_view share) {
 bool IsPods(const std::string& link) {
   const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", link);
   return !path.ok() || IsPodsDirectory(path->Parent().components());
+}
+
+// Returns true for a path like `C:\k\pods` or `C:\k\plugins`. Only the service knows whether `C:\k`
+// is a working directory.
+bool MayBeKubelets(const std::string& where) {
+  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", where);
+  if (!path.ok() || path->components().empty()) return false;
+  const std::vector<std::string>& names = path->components();
+  return std::find_if(names.begin(), names.end(), [](const std::string& name) {
+           return EqualNames(name, "pods") || EqualNames(name, "plugins");
+         }) == std::prev(names.end());
 }
 
 // Returns true if `where` contains `folder`, and contains no `other` before it.
@@ -183,6 +196,8 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
     // be a share of the pod's choice, and the pod can put another entry in its place.
     if (findings->found.size() > known && IsPods(where)) {
       findings->found.back().Advise("pods-link");
+    } else if (findings->found.size() > known && MayBeKubelets(where)) {
+      findings->found.back().Advise("kubelets-entry");
     }
   }
   for (const std::string& folder : answer.Texts("filled_staging_folders")) {

@@ -119,6 +119,18 @@ TEST_F(RepairTest, RepairNamesTheTargetOfEachLinkAndKeepsLinksInsideVolumes) {
   }
 }
 
+// Without it all pods would lose their volumes when its disk returns.
+TEST_F(RepairTest, RepairKeepsTheKubeletsOwnLinksAndMounts) {
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+    {"path": "C:\\k\\Pods", "kind": "SYMLINK", "target": "D:\\pods", "state": "DANGLING"},
+    {"path": "C:\\k\\plugins", "kind": "MOUNTED_VOLUME", "target": "\\\\?\\Volume{2}\\",
+     "state": "DANGLING"}]})";
+  const Repairs repairs = Mend({kDanglingMounts, kDanglingLinks});
+  EXPECT_THAT(Summary(repairs), ElementsAre(R"(C:\k\plugins REFUSED)", R"(C:\k\Pods REFUSED)"));
+  for (const Act& act : repairs.acts()) EXPECT_EQ(act.finding().id(), "kubelets-entry");
+  EXPECT_THAT(Changes(), IsEmpty());
+}
+
 TEST_F(RepairTest, RepairSkipsAFindingThatEndedByItself) {
   while_asking_ = [this] {
     pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
