@@ -1876,7 +1876,7 @@ type DiskSelector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Windows' number in decimal.
 	Number string `protobuf:"bytes,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The whole serial number, without surrounding blanks, in any case. On AWS the volume's id
+	// The whole serial number, without surrounding blanks, in the same case. On AWS the volume's id
 	// without its `-`, `vol0a1b2c3d4e5f60789`, also matches a disk that has the number of the
 	// namespace behind it, such as `vol0a1b2c3d4e5f60789_00000001.`.
 	SerialNumber string `protobuf:"bytes,2,opt,name=serial_number,json=serialNumber,proto3" json:"serial_number,omitempty"`

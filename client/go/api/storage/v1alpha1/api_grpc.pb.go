@@ -88,6 +88,7 @@ type StorageClient interface {
 	//   - a disk selected by its number would replace the mount of another volume that is gone;
 	//   - Windows lives on the disk: boots from it, runs on it, or one of its volumes has a drive
 	//     letter or is mounted at a folder outside of the working directories;
+	//   - Windows keeps the disk offline as a second path to another disk;
 	//   - the disk contains foreign data: several data partitions, partitions of other kinds, written
 	//     data on a raw disk or in a partition without a file system, or another file system than
 	//     requested. The error names what was recognised;
@@ -358,6 +359,7 @@ type StorageServer interface {
 	//   - a disk selected by its number would replace the mount of another volume that is gone;
 	//   - Windows lives on the disk: boots from it, runs on it, or one of its volumes has a drive
 	//     letter or is mounted at a folder outside of the working directories;
+	//   - Windows keeps the disk offline as a second path to another disk;
 	//   - the disk contains foreign data: several data partitions, partitions of other kinds, written
 	//     data on a raw disk or in a partition without a file system, or another file system than
 	//     requested. The error names what was recognised;
