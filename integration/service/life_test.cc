@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "integration/service/calls.h"
+#include "server/base/testing_posix.h"
 #include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::integration {
@@ -155,6 +157,22 @@ TEST(LifeTest, TheServerWarnsOfADirectoryOnAMissingDrive) {
       absl::StrContains((*server)->Log(), "--kubelet-path: the node has no drive Z:, so calls for"))
       << (*server)->Log();
   EXPECT_FALSE(absl::StrContains((*server)->Log(), "no drive C:"));
+}
+
+TEST(LifeTest, TheServerStartsWhileTheDriveOfADirectoryDoesNotAnswer) {
+  const TemporaryDirectory directory;
+  const std::string scenario = absl::StrCat(directory.path(), "/mute.textproto");
+  std::ofstream(scenario) << R"(
+    disk { size_bytes: 1073741824 style: GPT
+           partition { size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "C" } } }
+    fault { operation: "win32.Open" resource: "D:\\" latency_ms: 600000 })";
+  const auto server =
+      ServerProcess::Start({absl::StrCat("--scenario=", scenario), R"(--working-dir=D:\x)"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_TRUE(absl::StrContains((*server)->Log(), "--working-dir: drive D: does not answer"))
+      << (*server)->Log();
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
 TEST(LifeTest, ANewServerTakesOverAKilledServersSockets) {

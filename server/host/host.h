@@ -55,7 +55,7 @@ class Host {
   SystemHost& system() { return system_; }
   // Logs a message for the operator about a problem that does not fail a call.
   void Warn(const LogText& message) { deps_.warn(message); }
-  // The runs that read volumes for a listing. A run's object is the GUID of its volume.
+  // The runs that read volumes for a listing, or drives at the start. The object is GUID or drive.
   DetachedRuns& looks() { return looks_; }
   // Cancels all runs that their calls have left, and stops logging. Returns false if a run is still
   // under way after `limit`, because Windows does not end it; then the host must not be destroyed.

@@ -12,6 +12,13 @@
 #include "server/observability/logging.h"
 
 namespace csi_proxy {
+namespace {
+
+// The time that the start of the service waits for a drive, only to warn of a missing one.
+constexpr absl::Duration kDrivePatience = absl::Seconds(2);
+
+}  // namespace
+
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
   const auto log = spdlog::default_logger();
   const LineFunction warn = observability::LinesTo(log, spdlog::level::warn);
@@ -31,10 +38,20 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
   for (const auto& [flag, path] : options.working_dirs) {
     roots.push_back(path);
     // Warns only of a missing drive, because the kubelet may make a missing directory later.
-    const auto drive = machine->host->filesystem().Exists(CallContext(), {path.Root(), nullptr});
+    const std::string name = path.ToString().substr(0, 2);
+    host::Host& host = *machine->host;
+    const absl::StatusOr<bool> drive =
+        host.looks().Read<bool>(CallContext().WithTimeout(kDrivePatience), name,
+                                [&host, root = path.Root()](const CallContext& context) {
+                                  return host.filesystem().Exists(context, {root, nullptr});
+                                });
+    if (absl::IsDeadlineExceeded(drive.status())) {
+      warn(absl::StrCat(flag, ": drive ", name, " does not answer, so calls for ", path.ToString(),
+                        " may take long"));
+    }
     if (!drive.ok() || *drive) continue;
-    warn(absl::StrCat(flag, ": the node has no drive ", path.ToString().substr(0, 2),
-                      ", so calls for ", path.ToString(), " are refused"));
+    warn(absl::StrCat(flag, ": the node has no drive ", name, ", so calls for ", path.ToString(),
+                      " are refused"));
   }
   opened.node = std::make_unique<ManagedNode>(
       *std::move(machine),
