@@ -1,4 +1,4 @@
-// Bad input is refused: the error names the field and the rule, and the node stays unchanged.
+// Calls refuse bad input. The error names the field and the rule, and the node stays unchanged.
 #include <functional>
 #include <string>
 #include <utility>

@@ -104,7 +104,7 @@ TEST(BetweenTenantsTest, UnstagingAJunctionInAPodKeepsTheMountedDiskOnline) {
   }
 }
 
-// A remount would lose the open files of the victim.
+// A remount would close the victim's open files.
 TEST(BetweenTenantsTest, StagingAtAJunctionInAPodDoesNotRemountAVolumeInUse) {
   const auto node = Node();
   const auto lun = [](NodeState& state) -> machine::simulator::DiskPartition& {
@@ -251,7 +251,7 @@ TEST(BetweenTenantsTest, ALateReadOnlyFlagDoesNotBreakALaterMount) {
     SCOPED_TRACE(stages);
     const auto node = Node();
     Process process(node.get());
-    // Windows' double drops a late change of a disk that changes, so StageVolume must not grow it.
+    // The simulated Windows drops a late change of a changed disk, so StageVolume must not grow it.
     ASSERT_TRUE(process.volume->ResizeVolume({}, {.volume_id = kVolume}).ok());
     node->core()->Change(
         [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.SetAttributes")}; });

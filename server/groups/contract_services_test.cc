@@ -57,7 +57,7 @@ TEST_F(FilesystemContract, RmdirRefusesToRemoveALinkNamedPodsOrPlugins) {
 }
 
 // A driver may make a link to a working directory.
-TEST_F(FilesystemContract, ALinkOnTheWayRemovesNoLinkNamedPodsOrPlugins) {
+TEST_F(FilesystemContract, RmdirThroughALinkKeepsLinksNamedPodsOrPlugins) {
   ASSERT_TRUE(Rmdir(Below("pods"), true).ok());
   ASSERT_TRUE(Mkdir(Below("moved")).ok());
   ASSERT_TRUE(PlantLink(Below("pods"), Below("moved")).ok());
@@ -68,7 +68,7 @@ TEST_F(FilesystemContract, ALinkOnTheWayRemovesNoLinkNamedPodsOrPlugins) {
   EXPECT_TRUE(Exists(Below("pods")));
 }
 
-TEST_F(FilesystemContract, ALinkOnTheWayRemovesAndEmptiesNoWorkingDirectory) {
+TEST_F(FilesystemContract, CallsThroughALinkKeepWorkingDirectoriesAndTheirContent) {
   deps_.roots = std::make_shared<const PathRoots>(
       std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)"),
                                *WindowsPath::Parse("root", Below("a\\inner"))});
@@ -159,7 +159,7 @@ TEST_F(SmbContract, AnUnreachableMappingIsReplacedEvenIfItsStateIsOk) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
-TEST_F(SmbContract, EachFailedMappingHasTheCodeOfItsReason) {
+TEST_F(SmbContract, AFailedMappingReturnsTheStatusCodeOfItsCause) {
   const auto code = [&](smb::NewSmbGlobalMappingRequest request) {
     return smb_->NewSmbGlobalMapping(context_, request).status().code();
   };
@@ -203,7 +203,7 @@ TEST_F(SmbContract, OnlyTheLogNamesMappingsWithOtherCredentials) {
   EXPECT_TRUE(absl::EndsWith(warnings_[0], R"(, by \\fileserver.example\data)")) << warnings_[0];
 }
 
-// csi-driver-smb reads the link and uses its first two components as host and share; containerd
+// csi-driver-smb reads the link and uses its first two components as host and share. containerd
 // cannot follow a link to a share without a trailing backslash.
 TEST_F(SmbContract, ALinkToASharesRootEndsInABackslashAndIsReused) {
   const std::string target = R"(\\fileserver.example\data\)";
@@ -266,8 +266,8 @@ TEST_F(SmbContract, AFailedLinkRemovesTheMappingOnlyIfTheCallMadeIt) {
   EXPECT_EQ(node_->Snapshot().smb_mappings.size(), 1u);
 }
 
-// The Go release accepts any number of backslashes before the host; NetApp Trident removes a
-// mapping by a path with one.
+// The Go release accepts any number of backslashes before the host. NetApp Trident removes a
+// mapping by a path with one backslash.
 TEST_F(SmbContract, APathWithOneLeadingBackslashRemovesAMapping) {
   ASSERT_TRUE(
       smb_->NewSmbGlobalMapping(context_, Mapping(R"(\\fileserver.example\data)", "")).ok());

@@ -346,7 +346,7 @@ TEST_F(SystemContract, ForceStopsDependentServicesFirst) {
   }
 }
 
-// Windows says that a service which is still stopping runs already.
+// Windows may report a service that is still stopping as running already.
 TEST_F(SystemContract, AServiceThatStopsDuringItsStartIsStartedOnceMore) {
   ASSERT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
   Fail("win32.StartService", 1, 1056);

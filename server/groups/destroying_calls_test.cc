@@ -1,5 +1,5 @@
-// A call destroys data only on request: each call that partitions, formats or changes a disk meets
-// a disk in each of kStates.
+// A call may destroy data only on request. For each of kStates, makes each call that partitions,
+// formats or changes a disk.
 #include <functional>
 #include <string>
 #include <utility>
@@ -28,7 +28,7 @@ constexpr uint64_t kDataEnd = kDisk - kMiB;
 constexpr uint64_t kMiddle = kData + (kDataEnd - kData) / 256 * 128 / (kMiB / 64) * (kMiB / 64);
 constexpr char kExt4[] = "\x53\xEF";
 
-// The content of disk 1 before a call.
+// The state of disk 1 before each call, and the expected effect of each call.
 struct State {
   const char* name;
   // One letter for each of Calls(): `.` succeeds without a change, `x` is refused without a change,
@@ -226,7 +226,7 @@ class DestroyingCallsTest : public StageTest {
   int volumes_ = 0;
 };
 
-TEST_F(DestroyingCallsTest, EachCallKeepsOrChangesEachContentAsTheTableSays) {
+TEST_F(DestroyingCallsTest, EachCallHasTheExpectedEffectOnEachState) {
   for (const State& state : kStates) {
     std::string outcomes;
     for (const auto& [name, call] : Calls()) {

@@ -188,8 +188,8 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.UnstageShare", "win32.Delete"},
     {"storage.UnstageTarget", "win32.Delete"},
     {"storage.UnstageVolume", "win32.Delete"},
-    // Staging succeeds although the volume does not grow; ResizeVolume, although it extends no file
-    // system.
+    // Staging succeeds although the volume does not grow. ResizeVolume succeeds although it does
+    // not extend the file system.
     {"storage.StageTarget", "win32.GetSpace"},
     {"storage.StageTarget of a connected one", "win32.GetSpace"},
     {"storage.StageTarget of a connected one", "wmi.Query/*"},
@@ -238,7 +238,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
 
 TEST(FailingCallsTest, RpcsSucceedOnlyDespiteToleratedFailures) {
   const machine::simulator::NodeState prepared = host::PreparedNode();
-  // The last kind is a method that returns an error; the call of WMI itself succeeds.
+  // The last kind is a method that returns an error, although the call of WMI itself succeeds.
   std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*",
                                     "wmi.Invoke/*"};
   for (const absl::string_view call : machine::simulator::Operations()) {

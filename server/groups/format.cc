@@ -18,7 +18,7 @@
 namespace csi_proxy::groups {
 namespace {
 
-// The file systems for formats, and their allocation units in bytes
+// The file systems that a format may make, and their allocation units in bytes
 // (learn.microsoft.com/windows-server/storage/file-server/ntfs-overview,
 // learn.microsoft.com/windows-server/storage/refs/refs-overview).
 struct FileSystem {

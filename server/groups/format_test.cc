@@ -55,7 +55,7 @@ class FormatRace {
     while (Step(nullptr)) {
     }
     if (testing::Test::HasFailure()) return;
-    // Every driver but the wipers repeats its calls; then its volume must be mounted.
+    // Every driver but the wipers repeats its calls. Afterwards its volume must be mounted.
     for (const auto& driver : drivers_) {
       if (driver->kind == Kind::kWiper) continue;
       const Kind as_it_is = driver->kind;
@@ -69,7 +69,7 @@ class FormatRace {
 
  private:
   // The drivers use the older group, the storage group, or StageVolume. A wiper formats the volume
-  // whatever its content, and does not mount it.
+  // even if it holds data, and does not mount it.
   enum class Kind { kOlder, kStorage, kStager, kWiper };
   // A driver's calls: IsVolumeFormatted, FormatVolume, MountVolume and a write.
   static constexpr int kCalls = 4;
@@ -225,7 +225,7 @@ TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
   const std::string other = "another call has just formatted volume";
   const struct {
     std::vector<storage::Call> before, meanwhile;
-    // The errors of the older group and of the storage group; OK if empty.
+    // The errors of the older group and of the storage group. An empty text means OK.
     std::string older, newer;
     // True if the calls of both groups format.
     bool formats = false;
@@ -264,7 +264,7 @@ TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
       EXPECT_EQ(absl::StrContains(log, "started"), formats);
       EXPECT_EQ(status.ok(), refused.empty()) << status;
       EXPECT_THAT(status.message(), testing::HasSubstr(refused));
-      // The folder may be another tenant's.
+      // The error does not name the folder, which may be another tenant's.
       EXPECT_THAT(status.message(), testing::Not(testing::HasSubstr("kubelet")));
       EXPECT_EQ(absl::StrContains(log, "it is mounted at C:"), refused == mounted);
     }

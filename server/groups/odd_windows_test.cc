@@ -1,4 +1,4 @@
-// Undocumented, occasional behaviour of Windows must not reach drivers.
+// Occasional, undocumented behaviour of Windows must not make drivers' calls fail.
 #include <functional>
 #include <limits>
 #include <memory>

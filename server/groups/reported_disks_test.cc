@@ -1,4 +1,4 @@
-// Nodes on which operators saw CSI drivers for Windows fail. Most tests cite the report.
+// Tests nodes on which operators saw CSI drivers for Windows fail. Most tests cite the report.
 #include <string>
 #include <vector>
 
@@ -114,7 +114,7 @@ TEST(ReportedDisksTest, PartitionDiskBringsAUsedDiskOnline) {
 }
 
 // github.com/kubernetes/kubernetes/issues/121937: the staging folder is the mount of a volume that
-// no longer exists, and the disk of that name now has another volume.
+// no longer exists, and the disk now has another volume.
 TEST(ReportedDisksTest, MountVolumeRefusesAFolderWithAnotherVolumesMount) {
   Reported node(absl::StrCat(
       "disk { number: 1 size_bytes: 10737418240 style: GPT partition { size_bytes: 5000000000 ",
@@ -254,7 +254,7 @@ TEST(ReportedDisksTest, ADiskWithAReservedPartitionAtOffset17408IsStaged) {
 }
 
 // github.com/aws-quickstart/quickstart-microsoft-sql/issues/56: a disk that arrives online gets a
-// letter; under another SAN policy it arrives offline.
+// letter. Under another SAN policy the disk arrives offline.
 TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
   const auto disk = [](absl::string_view more) {
     return absl::StrCat(
@@ -270,7 +270,7 @@ TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
     EXPECT_THAT(staged->warnings, ElementsAre(HasSubstr("disk 1 holds E:")));
     EXPECT_TRUE(node.Stage(named).ok());
   }
-  // The call refuses the disk by number or place, because another disk may have these by now.
+  // A number or location may belong to another disk by now, so the call refuses the disk.
   Reported node(disk(""));
   const DiskSelector place = {.lun_id = "1", .adapter = "3"};
   for (const DiskSelector& selector : {place, DiskSelector{.number = "1"}}) {

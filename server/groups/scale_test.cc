@@ -1,6 +1,6 @@
-// Counts the calls to Windows on a small and a large node: a look-up must make the same number on
-// both, and a listing a fixed number per disk. WMI is queried only a few times, because such a
-// query takes milliseconds.
+// Counts the calls to Windows on a small and a large node. A look-up must make the same number of
+// calls on both nodes, and a listing a fixed number per disk. A call may query WMI only a few
+// times, because a query takes milliseconds.
 #include <map>
 #include <string>
 

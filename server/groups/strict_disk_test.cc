@@ -1,5 +1,5 @@
-// Disks and volumes on a machine as strict as Windows: disks that come offline, volumes that arrive
-// late, disks that are removed, a provider with an outdated cache.
+// Tests disks and volumes on a machine as strict as Windows. Disks arrive offline or are removed,
+// volumes arrive late, and the provider's cache is outdated.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"

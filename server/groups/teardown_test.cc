@@ -291,8 +291,8 @@ FaultRule Rule(const std::string& operation, uint32_t error) {
 }
 
 // The errors that Windows documents for a device that fails or is locked, for an entry that other
-// processes hold, and for WMI; and the return values of MSFT_Disk.Offline
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline) and the common ones.
+// processes hold, and for WMI. The return values are common ones, or of MSFT_Disk.Offline
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 constexpr uint32_t kWin32Errors[] = {2,   5,   21,  23,   31,   32,   55,   87,
                                      112, 433, 483, 1006, 1117, 1167, 1392, 0x80310000};
 constexpr uint32_t kWmiErrors[] = {0x80041001, 0x80041003, 0x80041013};
@@ -333,7 +333,7 @@ TEST(TeardownTest, TheObjectIsRemovedEvenIfOneWindowsCallHangsOrIsLate) {
         rule.latency = absl::Seconds(seconds);
         Spoil(row, [&](NodeState& state) { state.faults = {rule}; });
       }
-      // A volume on a mute disk may never answer.
+      // A volume may never answer if its disk hangs.
       if (!is_wmi && operation != "win32.GetFileSystem") continue;
       SCOPED_TRACE(absl::StrCat(row.name, ", ", operation, " hangs"));
       rule.latency = absl::Hours(1);

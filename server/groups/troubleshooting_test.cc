@@ -1,5 +1,5 @@
-// The errors of ../troubleshooting.md: each text in its first columns is part of an error of a
-// simulated node.
+// Each text in the first columns of ../troubleshooting.md must be part of an error of a simulated
+// node.
 #include <fstream>
 #include <map>
 #include <memory>

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kHead = 2 * kMiB;
 constexpr uint64_t kTail = kMiB;
-// The bytes of one read. Small, because a hundred calls may read simultaneously.
+// The bytes of one read. The number is small, because a hundred calls may read simultaneously.
 constexpr uint64_t kPiece = kMiB / 8;
 // Between head and tail, reads kPlace bytes at kPlaces - 1 evenly spaced places. kPlace is a
 // multiple of every sector size.
@@ -68,7 +68,7 @@ constexpr Magic kMagics[] = {
     // learn.microsoft.com/windows/win32/fileio/file-system-recognition-structure
     {3, "ReFS", "a ReFS file system"},
     {3, "NTFS    ", "an NTFS file system"},  // ntfs.c
-    // The last, because two bytes may be equal by chance.
+    // This row is the last, because two bytes may be equal by chance.
     {0x438, "\x53\xEF", "an ext2, ext3 or ext4 file system of Linux"},  // ext.c
 };
 
@@ -99,7 +99,7 @@ absl::StatusOr<std::string> FindData(machine::Os& os, const CallContext& context
   ABSL_ASSIGN_OR_RETURN(const bool blank,
                         IsBlank(os, context, disk_number, offset_bytes, size_bytes, look));
   if (blank) return "";
-  // A multiple of every sector size; the last magic number begins at 132 KiB.
+  // A multiple of every sector size. The last magic number begins at 132 KiB.
   constexpr size_t kBegin = 136 << 10;
   const absl::StatusOr<machine::Bytes> read =
       os.Read(absl::StrCat("\\\\.\\PhysicalDrive", disk_number), offset_bytes, kBegin);

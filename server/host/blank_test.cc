@@ -44,7 +44,7 @@ TEST_F(BlankTest, IsBlankReadsTheHeadAndTheTail) {
     Write(at, "x");
     EXPECT_FALSE(*IsBlank(0, kGiB)) << at;
   }
-  // Bytes in between are not read, because reading a whole disk takes too long.
+  // Bytes between head and tail are not read, because reading a whole disk takes too long.
   for (const uint64_t at : {2 * kMiB, kGiB / 2, kGiB - kMiB - 1}) {
     Write(at, "x");
     EXPECT_TRUE(*IsBlank(0, kGiB)) << at;
@@ -62,7 +62,7 @@ TEST_F(BlankTest, IsBlankWithThroughoutAlsoReadsPlacesInBetween) {
   }
 }
 
-TEST_F(BlankTest, IsBlankReadsHeadAndTailOfThePartOnly) {
+TEST_F(BlankTest, IsBlankIgnoresBytesOutsideThePart) {
   Write(10 * kMiB - 1, "x");
   EXPECT_TRUE(*IsBlank(10 * kMiB, 100 * kMiB));
   Write(10 * kMiB, "x");

@@ -156,8 +156,8 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
 
 namespace {
 
-// Returns the extents of all volumes of the node; none for a volume that is disappearing or is not
-// on a disk (a CD).
+// Returns the extents of each volume of the node. A volume whose extents cannot be read has none:
+// it is disappearing, does not answer, or is not on a disk (a CD).
 absl::StatusOr<NodeVolumes> LocateVolumes(machine::Os& os, const CallContext& context) {
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
   if (!names.ok()) return Prefixed("listing volumes", names.status());
@@ -173,8 +173,8 @@ bool LiesOn(const std::vector<machine::DiskExtent>& extents, uint32_t disk_numbe
   return std::ranges::count(extents, disk_number, &machine::DiskExtent::disk_number) > 0;
 }
 
-// Returns true if the set of volumes is the same as in `seen`, and if the volumes of the disk and
-// the volumes without a place have not moved.
+// Returns true if the node has exactly the volumes of `seen`, and if the extents of the disk's
+// volumes and of volumes without extents are unchanged. Returns false if `seen` is empty.
 absl::StatusOr<bool> IsAsSeen(machine::Os& os, uint32_t disk_number, const NodeVolumes& seen) {
   if (seen.empty()) return false;
   const absl::StatusOr<std::vector<std::string>> names = os.ListVolumes();
@@ -257,7 +257,7 @@ void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) 
 
 absl::Status Flush(const HostDeps& deps, const CallContext& context, const std::string& volume) {
   const std::string name = absl::StrCat("the cache of volume ", volume);
-  // Waits for an earlier flush without its caller, because a hung flush keeps its thread.
+  // Waits for an abandoned flush first, so that hung flushes do not take a thread each.
   ABSL_RETURN_IF_ERROR(deps.reads->Await(context, name, true));
   return deps.reads->Run(context, {name},
                          [os = deps.os, used = deps.used, volume](const CallContext&) {

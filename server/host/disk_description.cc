@@ -20,14 +20,14 @@
 namespace csi_proxy::host {
 namespace {
 
-// MSFT_Disk.UniqueIdFormat: how to read a UniqueId that was made from page 83
+// The values of MSFT_Disk.UniqueIdFormat for a UniqueId that was made from page 83
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
 constexpr uint32_t kFormatVendorId = 1;
 constexpr uint32_t kFormatEui64 = 2;
 constexpr uint32_t kFormatFcphName = 3;
 constexpr uint32_t kFormatScsiName = 8;
 
-// BusType, by number; 0 is unknown.
+// The names of MSFT_Disk.BusType, by number. The name of 0, an unknown type, is empty.
 constexpr const char* kBusTypes[] = {"",
                                      "SCSI",
                                      "ATAPI",
@@ -48,7 +48,7 @@ constexpr const char* kBusTypes[] = {"",
                                      "NVMe"};
 constexpr uint32_t kNvme = 17;
 
-// OfflineReason, by number; there is no 0.
+// The names of MSFT_Disk.OfflineReason, by number. No reason has the number 0.
 constexpr const char* kOfflineReasons[] = {"",
                                            "Policy",
                                            "Redundant Path",
@@ -58,7 +58,7 @@ constexpr const char* kOfflineReasons[] = {"",
                                            "Critical Write Failures",
                                            "Data Integrity Scan Required"};
 
-// HealthStatus, by number.
+// The names of MSFT_Disk.HealthStatus, by number.
 constexpr const char* kDiskHealth[] = {"Healthy", "Warning", "Unhealthy"};
 
 std::string TextOf(const cim::Object& disk, const char* property) {
@@ -69,7 +69,7 @@ bool IsHexadecimal(absl::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
-// The GPT types of partitions without a user's volume: reserved, EFI system, recovery, LDM.
+// The GPT types of partitions that are not basic: reserved, EFI system, recovery and LDM.
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr const char* kLdm[] = {"{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}",
                                 "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
@@ -78,7 +78,7 @@ constexpr const char* kNoData[] = {kReserved, "{c12a7328-f81f-11d2-ba4b-00a0c93e
 // PARTITION_LDM.
 constexpr uint16_t kMbrLdm = 0x42;
 
-// Returns the page 83 id in MSFT_Disk, for a disk that does not answer; "" without one.
+// Returns the page 83 id in MSFT_Disk, for a disk that does not answer. Returns "" if it has none.
 std::string UniqueIdOf(const cim::Object& disk) {
   const std::string text = TextOf(disk, "UniqueId");
   switch (disk.GetUint32Or("UniqueIdFormat", 0).value_or(0)) {
@@ -131,7 +131,7 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   description.bus = std::move(location.bus);
   description.target = std::move(location.target);
   description.lun_id = std::move(location.lun_id);
-  // Reads an impossible size as 0, so that it hides no disk.
+  // Reads a missing or impossible size as 0, so that the disk is still listed.
   description.size_bytes =
       std::max<int64_t>(static_cast<int64_t>(disk.GetUint64("Size").value_or(0)), 0);
   description.sector_bytes = disk.GetUint32("LogicalSectorSize").value_or(0);

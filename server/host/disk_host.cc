@@ -1,4 +1,4 @@
-// Disks: listed and changed through WMI, queried for details on the device itself.
+// Lists and changes disks through WMI. Reads details and clears flags on the devices themselves.
 #include "server/host/disk_host.h"
 
 #include <algorithm>
@@ -247,8 +247,8 @@ absl::Status DiskHost::AwaitChanges(const CallContext& context, uint32_t disk_nu
 
 absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online, const DiskDescription* disk) {
-  // An Online call that its caller has left could undo this Offline. An Offline that its caller has
-  // left does no harm to this one.
+  // A call that takes the disk offline waits only for earlier Online calls, which could undo the
+  // change. A call that brings the disk online waits for all earlier changes of the disk.
   ABSL_RETURN_IF_ERROR(context.Check());
   ABSL_RETURN_IF_ERROR(deps_.changes->Await(
       context, online ? DiskName(disk_number) : ComingOnlineName(disk_number)));
@@ -258,7 +258,7 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   }
   StateChange change{.changed = before.is_offline == online};
   // A disk that was attached elsewhere arrives read-only. Clears the flag here, before Windows can
-  // mount the disk's volumes. If that fails, clears it again below.
+  // mount the disk's volumes. If this attempt fails, tries again below.
   const bool cleared =
       online && change.changed && before.is_read_only && ClearReadOnly(os_, disk_number).ok();
   if (change.changed) {
@@ -273,7 +273,7 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
   if (change.changed) {
     ABSL_RETURN_IF_ERROR(CheckLocal(os_, *disk));
   }
-  // Windows may set the flag when the disk comes online, or another program brought it online.
+  // Windows may set the flag when this call, or another program, brings the disk online.
   ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
   change.was_online_read_only = now.is_read_only;
   if (!now.is_read_only) return change;

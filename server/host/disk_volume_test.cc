@@ -130,7 +130,7 @@ namespace {
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-// WMI on which a person prepares the volume by hand while WMI looks for it.
+// The simulated WMI. A person formats the volume by hand while WMI searches for it.
 class PreparingSession final : public machine::simulator::wmi::SimulatedSession {
  public:
   explicit PreparingSession(machine::simulator::Core* core)
@@ -149,7 +149,7 @@ class PreparingSession final : public machine::simulator::wmi::SimulatedSession 
   machine::simulator::Core& core_;
 };
 
-TEST_F(DiskVolumeTest, AFormatSparesAVolumeThatWasFormattedSinceTheCallLooked) {
+TEST_F(DiskVolumeTest, FormatKeepsAVolumeThatWasFormattedDuringTheCall) {
   Host host(std::make_unique<PreparingSession>(node_->core()),
             machine::simulator::NewSimulatedOs(node_->core()));
   EXPECT_THAT(host.volume().Format(context_, TestVolume(2), {}),

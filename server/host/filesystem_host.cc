@@ -1,4 +1,4 @@
-// Directories and links. Every operation works on a handle that ResolvePath() found.
+// Operations on directories and links. Each works on a handle that ResolvePath() has opened.
 #include "server/host/filesystem_host.h"
 
 #include <algorithm>
@@ -156,7 +156,7 @@ absl::Status FilesystemHost::RemoveEntry(const CallContext& context, const Confi
       return Prefixed(absl::StrCat("removing ", text), ended);
     }
   }
-  // Not recursive, because another entry may have taken the place of a mounted folder.
+  // Deletes only one entry, because another one may have taken the place of a mounted folder.
   const absl::Status removed = walked->at().Delete();
   if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
     return absl::FailedPreconditionError(
@@ -199,8 +199,8 @@ absl::Status FilesystemHost::CreateLink(const CallContext& context, const Confin
                                         const ConfinedPath& link) {
   ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
                         ResolvePath(os_, context, source, {.follow_last = true}));
-  // Does not access a server, like the Go release, because a server that does not answer would
-  // block a pod's link for minutes.
+  // Does not access the server, because a server that does not answer would block a pod's link for
+  // minutes. The Go release does not access the server either.
   if (!walked.found() && !walked.server.has_value()) return MissingError(source.path);
   if (walked.found() && !walked.attributes.is_directory) {
     return absl::FailedPreconditionError(

@@ -71,7 +71,7 @@ TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNotLinks) {
   EXPECT_THAT(files().Exists(context_, Anywhere("D:\\pod")), Yields(false));
 }
 
-// Lists at most some hundred entries at once, because a directory of a pod may have millions.
+// Each listing returns at most some hundred entries, because a pod's directory may have millions.
 TEST_F(FilesystemTest, NoCallListsAWholeDirectory) {
   struct BatchFile final : machine::FileWrapper<> {
     using FileWrapper::FileWrapper;
@@ -112,7 +112,7 @@ TEST_F(FilesystemTest, RemovalOfADeepTreeRemovesTheDirectoriesOnEachLevel) {
   EXPECT_THAT(files().Exists(context_, Kubelet("tree")), Yields(false));
 }
 
-// A directory that contains itself, as deep as a program can nest directories by renaming them.
+// A directory that contains itself. A program can nest directories very deep by renaming them.
 struct EndlessDirectory final : machine::FileWrapper<> {
   EndlessDirectory() : FileWrapper(nullptr) {}
   absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string&,
@@ -133,7 +133,7 @@ TEST_F(FilesystemTest, RemovalRefusesATreeThatNoPathCanName) {
               FailsWith(kPrecondition, "C:\\tree: directories are nested more than 16384 deep"));
 }
 
-// Makes a call of the machine; the other program's function runs after the call.
+// Makes a call of the machine, then runs the function of the other program.
 struct AfterEachCall {
   template <typename Call>
   auto operator()(Call call) const -> decltype(call()) {
@@ -145,7 +145,7 @@ struct AfterEachCall {
   std::function<void()> other_program;
 };
 
-TEST_F(FilesystemTest, RemovalRemovesEntriesThatAreAddedMeanwhile) {
+TEST_F(FilesystemTest, RemovalAlsoRemovesEntriesThatAreAddedDuringTheCall) {
   int left = 0;
   const AfterEachCall through = {[&] {
     if (left-- <= 0) return;

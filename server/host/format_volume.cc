@@ -17,8 +17,8 @@ std::string FileSystemName(const VolumeId& volume) {
   return absl::StrCat("the file system of volume ", volume.ToString());
 }
 
-// Returns a text of a volume's file system and of the folders at which the volume is mounted. Omits
-// drive letters, because Windows assigns them by itself.
+// Returns, as one text, a volume's file system and the folders at which the volume is mounted.
+// Omits drive letters, because Windows assigns them without a request.
 absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
   const auto file_system = os.GetFileSystem(volume.ToString());
   if (!file_system.ok() && !HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) {
@@ -42,8 +42,8 @@ absl::Status VolumeHost::AwaitFormat(const CallContext& context, const VolumeId&
 absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volume,
                                 const FormatOptions& options) {
   const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
-  // Format may begin long after the handler has looked at the volume, and a second call of it long
-  // after the caller has left, so `check` compares the use of the volume before each.
+  // Windows' Format may begin long after the handler has looked at the volume, and may be repeated
+  // long after the caller has left. So `check` compares the volume's use before each Format.
   const absl::StatusOr<std::string> before = UseOf(os_, volume);
   if (!before.ok()) return Prefixed(operation, before.status());
   const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);

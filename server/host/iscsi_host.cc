@@ -1,4 +1,4 @@
-// The iSCSI initiator, through the MSFT_iSCSI* classes.
+// Controls the iSCSI initiator through the MSFT_iSCSI* classes of WMI.
 #include "server/host/iscsi_host.h"
 
 #include <algorithm>
@@ -203,8 +203,8 @@ absl::StatusOr<std::vector<std::string>> IscsiHost::DiscoverTargets(const CallCo
   const absl::Status updated = Update(wmi_, context, object, portal);
   ABSL_RETURN_IF_ERROR(context.Check());
   if (!updated.ok()) {
-    // All other codes come from a portal that is out of reach, is busy or requires other
-    // credentials.
+    // Codes other than these three come from a portal that is out of reach, is busy or requires
+    // other credentials.
     const bool is_windows = absl::IsInternal(updated) || absl::IsInvalidArgument(updated) ||
                             absl::IsUnimplemented(updated);
     RecordFallback(is_windows ? Fallback::kPortalNotUpdated : Fallback::kPortalRefuses,

@@ -91,7 +91,7 @@ TEST_F(IscsiTest, ASessionWhoseLogoutFailsStaysPersistent) {
   EXPECT_FALSE(persistent());
 }
 
-// The service stops while Windows does not end the session.
+// The service stops before Windows has ended the session.
 TEST_F(IscsiTest, ASessionWhoseLogoutIsCancelledStaysPersistent) {
   ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   ASSERT_THAT(Connect("iqn.x:open"), IsOk());

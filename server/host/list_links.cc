@@ -60,10 +60,10 @@ struct Start {
 // A directory that the walk has not read completely.
 struct Pending {
   size_t start = 0;
-  // The path from the start down, joined by `\`; empty for the start itself.
+  // The path below the start, joined by `\`. Empty for the start itself.
   std::string below;
   size_t depth = 0;
-  // The number of its entries that earlier turns have read.
+  // The number of the directory's entries that earlier turns have read.
   size_t seen = 0;
 };
 
@@ -181,18 +181,18 @@ class LinkWalker {
     return absl::OkStatus();
   }
 
-  // Opens `name` in `directory`. Returns null if the entry is skipped.
+  // Opens `name` in `directory`. Returns null if the entry cannot be opened.
   std::unique_ptr<File> Open(File& directory, const std::string& name) {
     absl::StatusOr<std::unique_ptr<File>> file =
         TwiceIfInvalid([&] { return directory.Open(name, machine::Access::kPeek); });
     if (file.ok()) return *std::move(file);
-    // Records a missed entry, because another process may hold it exclusively for a long time.
+    // Does not wait, because another process may hold the entry exclusively for a long time.
     if (!IsGone(file.status())) Miss();
     return nullptr;
   }
 
-  // Opens the directory. Reuses the open directories on the path to the previous one. Returns null
-  // if the directory is skipped: it no longer exists, or is a link now.
+  // Opens the directory, and reuses the open directories on the path to the last one read. Returns
+  // null if the directory cannot be opened, no longer exists, or is a link now.
   File* OpenDirectory(const Pending& at) {
     std::vector<std::string> names;
     if (!at.below.empty()) names = absl::StrSplit(at.below, '\\');
@@ -240,8 +240,8 @@ class LinkWalker {
       if (absl::Status status = CheckLimits(); !status.ok() || is_over_) return status;
       for (const machine::DirectoryEntry& entry : *entries) {
         if (seen++ < at.seen) continue;
-        // The second turn of a directory comes after the directories found so far, and has no
-        // limit.
+        // Reads the rest in a second turn, after the directories found so far. The second turn has
+        // no limit of its own.
         if (at.seen == 0 && (seen > limits_.entries_at_once || links >= limits_.links_at_once)) {
           Push({at.start, at.below, at.depth, seen - 1});
           return absl::OkStatus();
@@ -258,8 +258,8 @@ class LinkWalker {
     }
   }
 
-  // Notes the entry if it is a link; otherwise adds it to the pending directories. Returns true for
-  // a link.
+  // Records the entry if it is a link. Adds any other directory to the pending ones. Returns true
+  // if a link was recorded.
   bool LookAtEntry(const Pending& at, File& directory, const machine::DirectoryEntry& entry) {
     std::string below = absl::StrCat(at.below, at.below.empty() ? "" : "\\", entry.name);
     const absl::StatusOr<WindowsPath> path = starts_[at.start].path.path.Join("path", below);
@@ -274,7 +274,7 @@ class LinkWalker {
       if (!attributes.ok() || !attributes->is_directory) return false;
       if (machine::IsNameSurrogate(*attributes)) return NoteLink(*file, *attributes, confined);
     }
-    // Skip roots that are starts of their own.
+    // Skips a root that is also a start.
     const bool is_start = IsRoot(confined) &&
                           std::any_of(starts_.begin(), starts_.end(),
                                       [&](const Start& start) { return start.path.path == *path; });
@@ -285,7 +285,7 @@ class LinkWalker {
   bool NoteLink(File& file, const machine::FileAttributes& attributes, const ConfinedPath& path) {
     const bool is_link = attributes.reparse_tag == machine::kReparseTagSymlink ||
                          attributes.reparse_tag == machine::kReparseTagMountPoint;
-    // Skip another program's kind of link, because no call follows it.
+    // Skips another program's kind of link, because no call follows such a link.
     if (!is_link) return false;
     const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
     if (!data.ok()) {
@@ -334,7 +334,7 @@ class LinkWalker {
     const auto by_path = [](const FoundLink& a, const FoundLink& b) { return a.path < b.path; };
     const auto same = [](const FoundLink& a, const FoundLink& b) { return a.path == b.path; };
     std::stable_sort(list_.links.begin(), list_.links.end(), by_path);
-    // Drop duplicates of a directory that was read twice.
+    // Drops duplicates, because a directory may have been read twice.
     list_.links.erase(std::unique(list_.links.begin(), list_.links.end(), same), list_.links.end());
     std::vector<std::string>& filled = list_.filled_staging_folders;
     std::sort(filled.begin(), filled.end());
@@ -348,7 +348,7 @@ class LinkWalker {
   LinkEnds ends_;
   SteadyTime until_;
   std::vector<Start> starts_;
-  // The directories to read: at index 1 those that a pod can write, at index 0 the rest.
+  // The directories to read. Index 1 has the directories that a pod can write, index 0 all others.
   struct Part {
     std::deque<Pending> pending;
     size_t pending_bytes = 0;

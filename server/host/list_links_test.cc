@@ -157,7 +157,7 @@ TEST_F(ListLinksTest, LinksAreSortedByPath) {
 }
 
 TEST_F(ListLinksTest, APodsEntriesDoNotHideAnotherPodsMounts) {
-  // The kubelet's layout: a pod's own entries begin as deep as another pod's mounts.
+  // In the kubelet's layout, a pod's own entries begin as deep as another pod's mounts.
   constexpr char kPod[] = R"(pods\a\volumes\kubernetes.io~empty-dir\)";
   constexpr char kMount[] = R"(pods\z\volumes\kubernetes.io~csi\pv\mount)";
   std::vector<std::string> directories, links;
@@ -269,7 +269,7 @@ TEST_F(ListLinksTest, TheWalkDoesNotPreventDeletion) {
   machine::Os* walked = nullptr;
   WatchedOs watched(*node_, [&](const std::string& name) {
     if (name != "p1") return;
-    // The walk holds both directories open.
+    // The walk holds `pods` and `p1` open.
     const auto pods = Open({"pods"}, Access::kRead, walked);
     const auto file = pods->Open("p1", Access::kDelete);
     ASSERT_THAT(file, IsOk());
@@ -341,7 +341,7 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
 }
 
-// A link whose end cannot be read may work, so nobody may remove it as dangling.
+// A link whose end cannot be read may work, so no call may report the link as dangling.
 TEST_F(ListLinksTest, TheEndOfALinkIsUnknownIfWindowsRefusesToOpenIt) {
   Fill({R"(pods\p1\end)"}, {});
   MakeLink(R"(pods\p1\a)", Below(R"(pods\p1\end)"));

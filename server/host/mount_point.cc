@@ -41,8 +41,8 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
 }
 
 // Makes `name` in `directory` a plain directory if it is the mount point of `volume` or, if
-// `volume` is empty, a link. No change if `name` is the mount point of another volume. Does not
-// need the right to delete the entry
+// `volume` is empty, a link. Leaves a mount point of another volume unchanged. Does not need the
+// right to delete the entry
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/0b7952d6-9588-4c9c-bbb7-4875014a0fac).
 absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
                        const std::optional<VolumeId>& volume) {
@@ -80,8 +80,8 @@ absl::Status DeleteHeldMountPoint(const HostDeps& deps, const CallContext& conte
   return deleted;
 }
 
-// Ends the mount at `path`, the entry `name` in `directory`; with `or_link`, also ends a directory
-// link. An empty directory stays. Returns false if the entry is neither.
+// Ends the mount at `path`, the entry `name` in `directory`. With `or_link`, also ends a directory
+// link. An empty directory stays. Returns false if there is nothing to end.
 absl::StatusOr<bool> EndMountOrLink(const HostDeps& deps, const CallContext& context,
                                     File& directory, const std::string& name,
                                     const std::string& path, bool or_link) {
@@ -259,7 +259,7 @@ absl::Status CheckNotKubelets(machine::Os& os, const CallContext& context, const
             "the node and remove it by hand"));
       }
     }
-    // ConfinedPath::Parse() has compared the text.
+    // If no link is on the way, ConfinedPath::Parse() has already refused a working directory.
     if (!is_moved) continue;
     ABSL_ASSIGN_OR_RETURN(const bool holds_root, leads_below(root));
     if (holds_root) {
@@ -287,7 +287,7 @@ absl::Status DeleteMountPoint(const HostDeps& deps, const CallContext& context,
 absl::Status EndMountBeforeDeletion(const HostDeps& deps, const CallContext& context,
                                     File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<File>* file) {
-  // Other opens forbid deletion in their sharing mode, so this handle would make the call fail.
+  // The next opens forbid deletion in their sharing mode, so they would fail beside this handle.
   file->reset();
   // If the mount cannot be ended, the deletion of the entry ends it.
   const bool ended = EndMountOrLink(deps, context, directory, name, path, false).value_or(false);

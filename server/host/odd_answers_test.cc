@@ -120,7 +120,7 @@ TEST(OddAnswersTest, SystemPartitionTypesDoNotCountAsData) {
   }
 }
 
-// A device answers with bytes that do not fit the query: the operation fails or ignores them.
+// A device answers with bytes that do not fit the query. The operation must fail or ignore them.
 TEST(OddAnswersTest, NoAnswerOfADeviceCrashesTheProcess) {
   const std::set<std::string> without = {
       "initialize",       "partition",       "disks",         "read-only",
@@ -259,8 +259,8 @@ TEST(OddAnswersTest, ImpossibleAnswersAreErrors) {
   }
 }
 
-// learn.microsoft.com/windows-hardware/drivers/storage/msft-disk, UniqueIdFormat: formats made from
-// page 83, and other formats.
+// UniqueId is the page 83 identifier in some formats only
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk, UniqueIdFormat).
 TEST(OddAnswersTest, AUniqueIdIsReadAccordingToItsFormat) {
   const std::pair<uint32_t, const char*> formats[] = {
       {0, ""}, {1, "Ab 12"}, {2, "ab 12"}, {3, "ab 12"}, {4, ""}, {5, ""}, {8, "Ab 12"}, {9, ""}};
@@ -284,8 +284,8 @@ TEST(OddAnswersTest, AUniqueIdIsReadAccordingToItsFormat) {
   }
 }
 
-// ERROR_NOT_READY and ERROR_SEM_TIMEOUT. The second has the code UNAVAILABLE, like a disk whose
-// number another disk has now.
+// The errors are ERROR_NOT_READY and ERROR_SEM_TIMEOUT. The second has the code UNAVAILABLE, which
+// is also the code if another disk has the number now.
 TEST(OddAnswersTest, ADiskWhoseDeviceDoesNotAnswerKeepsItsNumber) {
   for (const uint32_t error : {21, 121}) {
     const std::unique_ptr<Machine> node = TestNode();

@@ -1,4 +1,4 @@
-// Tests the calls that the host refuses although the machine works, and the texts for the operator.
+// Tests calls that the host refuses although the machine works, and the texts of the errors.
 #include <functional>
 #include <memory>
 #include <string>
@@ -158,7 +158,7 @@ TEST_F(RefusalsTest, ErrorsNameTheEntryThatPreventsADirectoryOrLink) {
             PermissionDeniedError("a link cannot replace C:\\other, a working directory"));
 }
 
-// The directory made for a link is removed again; if that fails too, both errors are reported.
+// The call removes the directory made for a link. If that fails too, the call reports both errors.
 TEST_F(RefusalsTest, AFailedLinkIsRemovedAgainOrBothErrorsAreReported) {
   for (const char* second : {"", "win32.Open", "win32.Delete"}) {
     FaultRule rule;

@@ -23,16 +23,16 @@ std::string Join(const std::string& path, const std::string& name) {
   return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
 }
 
-// Returns true if the entry no longer exists, or will not after its last handle is closed.
+// Returns true if the entry no longer exists, or disappears when its last handle is closed.
 bool IsGoing(const absl::Status& status) {
   return IsFileNotFound(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
-// The most levels of a tree: the deepest path of Windows has fewer, but a program can nest
-// directories deeper by renaming them.
+// The maximum number of levels of a tree. The longest path of Windows has fewer levels, but a
+// program can nest directories deeper by renaming them.
 constexpr size_t kMostLevels = 16'384;
-// On so many levels the names of entries are kept while the levels below are removed. Others are
-// listed again, because a hostile tree must not take much memory.
+// The number of upper levels that keep the names of their entries while lower levels are removed.
+// Deeper levels are listed again, because a hostile tree must not take much memory.
 constexpr size_t kMostListed = 64;
 
 // A directory that is being emptied. The levels are in a vector, not on the call stack, which a
@@ -87,7 +87,7 @@ class Remover {
     return absl::OkStatus();
   }
 
-  // Lists the next entries of the current directory, and leaves the directory after the last one.
+  // Lists the next entries of the current directory. Leaves the directory if there are none.
   absl::Status ListNext(Level& level) {
     const bool restart = std::exchange(level.restart, false);
     absl::StatusOr<std::vector<machine::DirectoryEntry>> entries =
@@ -98,8 +98,8 @@ class Remover {
     return absl::OkStatus();
   }
 
-  // Deletes the current directory, which is empty unless another program has added entries; then
-  // lists it again. The first level is the caller's and stays; it is listed until it `was_empty`.
+  // Deletes the current directory. If another program has added entries, lists the directory again.
+  // Does not delete the caller's directory, but lists it until a listing from its start is empty.
   absl::Status LeaveLevel(Level& level, bool was_empty) {
     const bool is_callers = level.owned == nullptr;
     const absl::Status deleted = is_callers ? absl::OkStatus() : level.owned->Delete();
@@ -144,7 +144,7 @@ class Remover {
   }
 
   // Ends a mount or a directory link at an entry that cannot be deleted because of `kept`. Returns
-  // `kept` with the path and with what has ended.
+  // `kept` with the path, the programs that use the entry, and a note if a mount or link has ended.
   absl::Status Leave(Level& level, const std::string& name, const absl::Status& kept) {
     const std::string path = Join(Path(), name);
     return LeaveEmpty(deps_, context_, *level.directory, name, path, Prefixed(path, kept));

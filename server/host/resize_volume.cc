@@ -1,4 +1,4 @@
-// The sizes of volumes, and how they grow: partitions through WMI, file systems through Win32.
+// Grows volumes. Partitions grow through WMI, file systems through Win32.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -28,12 +28,12 @@ constexpr uint64_t kGptCopy = 33 * 4096;
 // 32 bits. Windows initialises a disk of this size as MBR only if its sectors have 512 bytes
 // (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
 constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kBytesPerMiB;
-// Less unused space than this at the end of a disk is not reported as obstructed. A file system is
-// extended only if it is smaller than its partition by at least this: more than a cluster and the
-// copy of the boot sector.
+// An obstacle to growth is not reported if less than this is unused at the end of the disk. A file
+// system is extended only if its partition is larger by at least this. The value exceeds the sum of
+// a cluster and the copy of the boot sector.
 constexpr uint64_t kGap = 100 * kBytesPerMiB;
 
-// Returns the partitions of a disk. FAILED_PRECONDITION if the disk is Windows' own.
+// Returns the partitions of a disk, or FAILED_PRECONDITION if the disk is Windows' own.
 absl::StatusOr<std::vector<cim::Object>> Partitions(cim::Session& wmi, const CallContext& context,
                                                     uint32_t disk_number) {
   ABSL_ASSIGN_OR_RETURN(auto partitions, ListMsftPartitions(wmi, context, disk_number));
@@ -65,7 +65,7 @@ absl::StatusOr<uint64_t> WindowsOwnMaximum(StorageNamespace& storage, const Call
 }  // namespace
 
 // Computes the room from the partitions. Does not call MSFT_Partition.GetSupportedSize, because
-// that also measures how far the volume could shrink, and fails if the service that optimises
+// it also measures how far the volume could shrink, and it fails if the service that optimises
 // drives is disabled or busy (kubernetes-sigs/aws-ebs-csi-driver issue 2877).
 absl::StatusOr<GrowthRoom> VolumeHost::GetGrowthRoom(const CallContext& context,
                                                      const VolumeView& volume) {

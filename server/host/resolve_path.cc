@@ -31,7 +31,7 @@ bool IsAbsent(const absl::Status& status) {
                                win32_error::kDeletePending, win32_error::kUnrecognizedVolume});
 }
 
-// One walk along a path. Nested Walkers walk links above the roots and share the count of steps.
+// One walk along a path. The nested Walker of FollowAbove() shares the count of steps.
 class Walker {
  public:
   Walker(machine::Os& os, const CallContext& context, const PathRoots* roots,
@@ -78,9 +78,9 @@ class Walker {
   }
 
   // Opens the entry of the next component, and sets `*steps` to the number of components opened. A
-  // snapshot first tries to open the whole path with one system call. This usually succeeds,
-  // because it fails only if a component before the last is a link. Go's os.Root is planned to do
-  // so, too (github.com/golang/go/issues/73080).
+  // snapshot first tries to open the whole path with one system call, which usually succeeds,
+  // because few paths have a link before their last component. Go's os.Root is planned to do this,
+  // too (github.com/golang/go/issues/73080).
   absl::StatusOr<std::unique_ptr<machine::File>> OpenNext(size_t* steps) {
     const bool is_snapshot = options_.access == machine::Access::kPeek;
     if (is_snapshot && at_.is_root() && pending_.size() > 1) {
@@ -118,7 +118,7 @@ class Walker {
     return absl::OkStatus();
   }
 
-  // Enters a root directory; holds nothing if it does not exist.
+  // Enters a root directory. Holds nothing if the root does not exist.
   absl::Status EnterRoot(const std::string& root) {
     at_ = ResolvedPath();
     absl::StatusOr<std::unique_ptr<machine::File>> file = os_.OpenRoot(root);
@@ -163,7 +163,7 @@ class Walker {
   }
 
   // Returns true if a link or mount point at `where` must stay within the roots. A link at or above
-  // a root is the administrator's and need not.
+  // a root is the administrator's, so it may lead anywhere.
   bool Confines(const WindowsPath& where) const {
     return roots_ != nullptr && IsBelow(*roots_, where);
   }
@@ -189,9 +189,9 @@ class Walker {
     return EnterRoot(volume.ToString());
   }
 
-  // Returns PERMISSION_DENIED unless the mount at the end of the held entries belongs to the roots.
-  // Any program that may write to a folder can make a folder in it lead to any volume of the node,
-  // even to Windows' own.
+  // Returns PERMISSION_DENIED if `volume` holds a root, if the mount at the end of the held entries
+  // is in a folder that pods can write to, or if the mount manager does not list the mount. Any
+  // program that may write to a folder can make a folder in it lead to any volume, even Windows'.
   absl::Status CheckMount(const VolumeId& volume, const WindowsPath& current) {
     const auto denied = [&](absl::string_view why) {
       return absl::PermissionDeniedError(
@@ -214,14 +214,14 @@ class Walker {
     return denied(" is unknown to Windows' mount manager: a program made it without Windows");
   }
 
-  // Returns true if the last held entry is one of the folders that mount `volume`.
+  // Returns true if the last held entry is one of `folders`, where `volume` is mounted.
   absl::StatusOr<bool> IsListed(const std::vector<std::string>& folders, const VolumeId& volume) {
     const std::string own = FoldName(at_.Path());
     const auto is_own = [&](absl::string_view folder) {
       return FoldName(absl::StripSuffix(folder, "\\")) == own;
     };
     if (std::ranges::any_of(folders, is_own)) return true;
-    // The mount manager may name the folder by another letter or by the folder of its own volume.
+    // The mount manager may name the folder by another letter or mount point of its volume.
     ABSL_ASSIGN_OR_RETURN(const VolumeId holding, VolumeOf(os_, at_));
     const std::string names = FoldName(absl::StrJoin(at_.names, "\\"));
     for (const std::string& text : folders) {
@@ -313,7 +313,7 @@ class Walker {
     for (; !pending_.empty(); pending_.pop_back()) at_.server->Append(pending_.back());
   }
 
-  // Returns the volume of a path's last entry, or nullopt if the path leads nowhere.
+  // Returns the volume of the last entry on a path that exists, or nullopt if no entry exists.
   absl::StatusOr<std::optional<VolumeId>> HoldingVolume(const WindowsPath& path) {
     int steps = 0;
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, Walker(os_, context_, nullptr,
@@ -332,7 +332,7 @@ class Walker {
   const ResolveOptions options_;
   int* const steps_;
   ResolvedPath at_;
-  // The path walked so far, as the caller would name it; set by EnterDrive().
+  // The path walked so far, as the caller would name it. Set by EnterDrive().
   std::optional<WindowsPath> current_;
   // The components still to walk, in reverse.
   std::vector<std::string> pending_;
@@ -340,7 +340,7 @@ class Walker {
   int from_link_ = 0;
   // The first link below a root that the walk followed.
   std::optional<WindowsPath> first_link_;
-  // True if the walk is in a volume that is mounted below a root. Pods can write to it.
+  // True if the walk is in a volume that is mounted below a root. Pods can write to that volume.
   bool is_in_mount_ = false;
   // True if the walk entered this tree by a link, not by a mount point or the caller's drive.
   bool entered_by_link_ = false;

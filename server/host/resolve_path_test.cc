@@ -274,7 +274,7 @@ TEST_F(ResolverTest, AReadOnlyCallOpensALinkFreePathInOneStep) {
     return node_->CountCalls().win32_calls - before;
   };
   ASSERT_THAT(node_->MakeDirectory(R"(C:\var\lib\kubelet\a\b\c\d\e)"), IsOk());
-  // Two calls an entry: one opens it, one reads its attributes.
+  // Each entry needs two calls: one opens the entry, one reads its attributes.
   EXPECT_EQ(calls("pods", true), 4);
   EXPECT_EQ(calls(R"(a\b\c\d\e)", true), 4);
   EXPECT_EQ(calls(R"(a\b\c\none\e)", false), 3);

@@ -141,8 +141,8 @@ TEST_F(SharedRunTest, AHungRunDoesNotBlockLaterCalls) {
   EXPECT_EQ(shared.Get(CallContext(), answer), Answer(2));
 }
 
-// If a shared run hangs, too, the next calls share a run that ends at the latest of their
-// deadlines.
+// A shared run hangs. The calls that arrive next share the next run, which begins beside the hung
+// run and ends at the latest of their deadlines.
 TEST_F(SharedRunTest, ACallerThatGivesUpDoesNotEndTheRunBesideAHungRun) {
   SharedRun<Answer> shared(absl::Milliseconds(500));
   absl::Notification first_ends, hung_ends, gone, last_ends;

@@ -1,4 +1,4 @@
-// Global SMB mappings through MSFT_SmbGlobalMapping, because no Win32 call is documented for them.
+// Manages global SMB mappings through WMI, because no Win32 call is documented for them.
 #include "server/host/smb_host.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using cim::Value;
 // The status of a mapping: 0 is OK, any other value names the problem.
 constexpr uint32_t kStatusOk = 0;
 
-// The states of MSFT_SmbMapping; the page of MSFT_SmbGlobalMapping does not exist
+// The names of the states, from MSFT_SmbMapping, because MSFT_SmbGlobalMapping has no page
 // (learn.microsoft.com/previous-versions/windows/desktop/smb/msft-smbmapping).
 constexpr const char* kStatusNames[] = {
     "OK", "Paused", "Disconnected", "NetworkError", "Connecting", "Reconnecting", "Unavailable"};
@@ -48,7 +48,7 @@ constexpr uint32_t kNotConnected = 2250;
 
 // Encodes credentials as PowerShell encodes a PSCredential for these classes
 // (github.com/PowerShell/PowerShell, cimConverter.cs): `\` and `:` in the user's name are escaped
-// by `\`; the password follows a colon unescaped.
+// by `\`. The unescaped password follows a colon.
 Value CredentialValue(const SmbCredentials& credentials) {
   std::string text =
       absl::StrCat(absl::StrReplaceAll(credentials.username, {{"\\", "\\\\"}, {":", "\\:"}}), ":",
@@ -156,7 +156,7 @@ absl::Status SmbHost::CreateMapping(const CallContext& context, const std::strin
   cim::Arguments arguments = {{"RemotePath", Value::String(share)},
                               {"Persistent", Value::Boolean(false)},
                               {"RequirePrivacy", Value::Boolean(require_privacy)}};
-  // A mapping without a user name is anonymous; one with an empty user name is not.
+  // A mapping without a user name is anonymous. A mapping with an empty user name is not.
   if (!credentials.username.empty()) {
     arguments["Credential"] = CredentialValue(credentials);
   }

@@ -1,4 +1,4 @@
-// The machine and its services, through the service control manager and the firmware, not WMI.
+// Controls services through the service control manager, and reads the firmware, both without WMI.
 #include "server/host/system_host.h"
 
 #include "absl/strings/str_cat.h"

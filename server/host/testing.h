@@ -1,4 +1,4 @@
-// Helpers for the tests of the host, among them those of simulator/testing.h.
+// Helpers for the tests of the host. Includes the helpers of simulator/testing.h.
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
-// Volumes: found and queried through Win32, and mounted by the volume mount point calls on
-// directories that ResolvePath() holds. format_volume.cc formats them, resize_volume.cc resizes
-// them.
+// Finds and queries volumes, mostly through Win32, and mounts them by the volume mount point calls
+// on directories that ResolvePath() holds. format_volume.cc formats volumes, and resize_volume.cc
+// resizes them.
 #include "server/host/volume_host.h"
 
 #include <algorithm>
@@ -274,7 +274,7 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
     return absl::FailedPreconditionError(
         absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
   }
-  // A mount of Windows' own volume below a working directory would let calls leave it.
+  // A mount of Windows' own volume below a working directory would let calls leave the directory.
   const auto mount = [&]() -> absl::Status {
     DiskDescription found;
     if (disk == nullptr) {

@@ -76,7 +76,7 @@ TEST_F(WmiArgumentsTest, DiskMethodsHaveTheirExpectedArguments) {
   EXPECT_THAT(Called(), ElementsAre()) << "the device is told itself";
   ASSERT_THAT(disk.Rescan(context_), IsOk());
   EXPECT_THAT(Called(), ElementsAre("UpdateHostStorageCache()"));
-  // 7: IFS, for NTFS and similar
+  // MbrType 7 is IFS, for NTFS and similar file systems
   // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk, MbrType).
   node_->core()->Change(
       [](NodeState& state) { state.disks[5].style = machine::simulator::PartitionStyle::kMbr; });

@@ -13,7 +13,7 @@ namespace {
 // (https://learn.microsoft.com/windows/win32/sync/object-namespaces).
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 
-// Must be equal in every process, because it is part of the namespace's identity (same page).
+// The name is the same in every process, because it identifies the namespace (same page).
 constexpr wchar_t kName[] = L"csi-proxy";
 
 // Looks a function up at run time, because Wine 8 lacks some of them.

@@ -21,7 +21,7 @@ namespace {
 // The interval at which a waiting call checks its deadline and cancellation.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
-// Owned by the administrators, who include SYSTEM; no other account may open the mutex.
+// The administrators, who include SYSTEM, own the mutex. No other account may open it.
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 
 // The namespace of all sessions, because the service and a driver may be in different ones
@@ -88,7 +88,7 @@ class HeldMutex {
 };
 
 struct HeldMutexes final : ProcessLocks::Held {
-  // Destroyed, and so released, in reverse order.
+  // The mutexes are destroyed, and so released, in reverse order.
   std::optional<HeldMutex> in_private, in_global;
 };
 

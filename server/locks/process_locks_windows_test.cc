@@ -1,4 +1,4 @@
-// Tests named mutexes, also those that other accounts have squatted on.
+// Tests named mutexes, also mutexes that another account has created first.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After windows.h.

@@ -36,7 +36,7 @@ struct ResourceLocks::State {
   };
   std::unordered_map<std::string, Held> held ABSL_GUARDED_BY(mutex);  // by name
 
-  // Passes `name` to its first waiter, or erases it without a waiter.
+  // Passes `name` to the next waiter, or erases `name` if no call waits.
   void Release(const std::string& name) {
     const MutexLock lock(mutex);
     const auto entry = held.find(name);

@@ -9,7 +9,7 @@
 namespace csi_proxy {
 namespace {
 
-// Waiters look this often for a cancelled call, because a cancellation does not wake them.
+// The interval at which a waiter checks for cancellation, because cancellation does not wake it.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace

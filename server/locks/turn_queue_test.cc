@@ -14,7 +14,7 @@
 namespace csi_proxy {
 namespace {
 
-// Starts a thread that waits. Returns once it waits.
+// Starts a thread that runs `body`. Returns once the thread waits for its turn.
 template <typename Body>
 std::thread StartWaiter(Mutex& mutex, const TurnQueue& turns, Body body) {
   const auto waiting = [&] {

@@ -15,7 +15,7 @@ using enum absl::StatusCode;
 
 constexpr char kAdvicePayload[] = "csi-proxy/advice";
 
-// Numbers and words from learn.microsoft.com/windows/win32/debug/system-error-codes and
+// The numbers and words are from learn.microsoft.com/windows/win32/debug/system-error-codes and
 // learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
 constexpr Refusal kWin32Refusals[] = {
     {1, kInternal, "Incorrect function"},

@@ -48,8 +48,8 @@ constexpr char kCheck[] = "check the file system with `Repair-Volume` when no po
 constexpr char kFree[] = "there is too little space for it: grow the disk at its storage";
 
 // Numbers of learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants and of iscsierr.h
-// (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers). A malformed WMI
-// query is csi-proxy's fault, hence INTERNAL; a missing class is a missing feature: UNIMPLEMENTED.
+// (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers). The code is
+// INTERNAL for a malformed query, the fault of csi-proxy, and UNIMPLEMENTED for a missing class.
 constexpr Refusal kHresultRefusals[] = {
     {0x80041001, kInternal, "WBEM_E_FAILED"},
     {0x80041002, kNotFound, "WBEM_E_NOT_FOUND"},

@@ -16,14 +16,14 @@
 namespace csi_proxy {
 namespace {
 
-// In UTF-16 units: the longest path the wide functions take, and the longest NTFS name.
+// The maximum lengths, in UTF-16 units, of a path for the wide functions and of an NTFS name.
 constexpr int64_t kMaxPath = 32767;
 constexpr int64_t kMaxComponent = 255;
 
 // The number of bytes of a bad path that an error quotes.
 constexpr size_t kQuotedLength = 128;
 
-// The most paths that PathsText() lists, and the longest that it shows, in bytes.
+// The maximum number of paths that PathsText() lists, and the maximum bytes of each listed path.
 constexpr size_t kPathsInText = 4;
 constexpr size_t kLongestInText = 260;
 
@@ -65,13 +65,13 @@ bool IsReservedName(absl::string_view component) {
   return false;
 }
 
-// Returns the rule that the component breaks, or "" for an ordinary name. REQUIRES: it is UTF-8.
+// Returns the rule that the component breaks, or "". REQUIRES: `component` is UTF-8 and not empty.
 absl::string_view BrokenNameRule(absl::string_view component) {
   if (component == "..") return "\"..\" is not allowed as a component";
   int64_t units = 0;
   for (const char c : component) {
     const auto byte = static_cast<unsigned char>(c);
-    // A character has one byte that is no continuation byte. One of four bytes has two units.
+    // A character has one byte that is no continuation byte. A character of 4 bytes has 2 units.
     units += ((byte & 0xC0) != 0x80 ? 1 : 0) + (byte >= 0xF0 ? 1 : 0);
     if (absl::ascii_iscntrl(byte)) return "a control character is not allowed";
     if (c == ':') return "\":\" is not allowed after the drive letter (alternate data stream)";
@@ -175,7 +175,7 @@ absl::string_view BrokenShareRule(const std::vector<std::string>& names) {
   return "";
 }
 
-// Splits a UNC path; its first two components are the host and the share.
+// Splits a UNC path. The first two components of the result are the host and the share.
 Parts SplitUnc(absl::string_view text) {
   Parts parts;
   parts.broken_rule = BrokenTextRule(text);

@@ -42,7 +42,7 @@ TEST(WindowsPathTest, ChildAppendsANameAndParentRemovesIt) {
   EXPECT_EQ(Path("C:\\").Parent().ToString(), "C:\\");
 }
 
-TEST(WindowsPathTest, EqualityIgnoresCaseAlsoBeyondAscii) {
+TEST(WindowsPathTest, EqualityIgnoresCaseBeyondAscii) {
   EXPECT_EQ(Path("C:\\ÄÖ\\ж\\σ"), Path("C:\\äö\\Ж\\Σ"));
   EXPECT_FALSE(Path("C:\\a") == Path("C:\\b"));
   EXPECT_FALSE(Path("C:\\a") == Path("C:\\a\\b"));
@@ -125,12 +125,12 @@ TEST(WindowsPathTest, ErrorsQuoteThePathAndNameTheViolatedRule) {
   const absl::Status empty = absl::InvalidArgumentError("field: the path is empty");
   EXPECT_EQ(WindowsPath::Parse("field", "").status(), empty);
   EXPECT_EQ(UncPath::Parse("field", "").status(), empty);
-  // The longest that are accepted.
+  // The longest component and the longest path are accepted.
   EXPECT_TRUE(WindowsPath::Parse("field", "C:\\" + long_name.substr(1)).ok());
   EXPECT_TRUE(WindowsPath::Parse("field", "C:\\" + std::string(32764, '\\')).ok());
 }
 
-TEST(WindowsPathTest, NamesThatAreNotUnicodeAreComparedByTheirBytes) {
+TEST(WindowsPathTest, NamesAreComparedByBytesAfterTheFirstInvalidByte) {
   EXPECT_TRUE(EqualNames("a\xFF", "a\xFF"));
   EXPECT_FALSE(EqualNames("a\xFF", "A\xFE"));
   EXPECT_FALSE(EqualNames("a", "ab"));

@@ -28,12 +28,12 @@ constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
 // (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) and does not report the end of this.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
 
-// The time limits of Restore(): to see that the disk is not in use, and for each change.
+// The time for a check that a disk is not in use, and the time for each change of Restore().
 constexpr absl::Duration kToLook = absl::Seconds(1);
 constexpr absl::Duration kToRestore = absl::Seconds(2);
 
-// Locks the disk's volumes. Returns an error if one is mounted at a folder. NOT_FOUND if another
-// disk has the number.
+// Locks the disk's volumes. Returns an error if a volume is mounted at a folder, and NOT_FOUND if
+// another disk has the number.
 absl::Status LockUnused(const groups::HandlerDeps& deps, const CallContext& context,
                         const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
@@ -59,7 +59,7 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
   ABSL_ASSIGN_OR_RETURN(static_cast<host::StateChange&>(online),
                         host.disk().SetOnline(context, number, true, disk));
   if (disk == nullptr && online.found.has_value()) disk = &*online.found;
-  // Counts only now, because the layout of an offline disk may be wrong.
+  // Counts the volumes only now, because the layout of an offline disk may be wrong.
   ABSL_ASSIGN_OR_RETURN(const auto promised, host.disk().CountPromisedVolumes(context, number));
   // If the disk was online and writable before, a volume that is still missing is unlikely to
   // arrive.
@@ -69,8 +69,8 @@ absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context,
       online.was_online_read_only ? kSettled : absl::ZeroDuration();
   ABSL_ASSIGN_OR_RETURN(online.volumes,
                         AwaitVolumes(host, context, number, wanted, "online", seen, unchanged_for));
-  // Remounts volumes only then, because programs may use the volumes of a disk that was online and
-  // writable before.
+  // Does not remount volumes of a disk that was online and writable before, because programs may
+  // use these volumes.
   if (may_all_arrive) {
     if (disk != nullptr) {
       ABSL_RETURN_IF_ERROR(host.disk().CheckStill(*disk));
@@ -106,8 +106,8 @@ absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
       if (last.size() < wanted) RecordFallback(Fallback::kFewerVolumes);
       return volumes;
     }
-    // Without automount Windows does not mount a new volume. With automount it does, so the first
-    // kAutomount is left to automount.
+    // Without automount Windows does not mount a new volume. Waits for kAutomount first, so that
+    // automount can mount the volume.
     if (!asked && now >= mount_at && !are_enough) {
       asked = true;
       RecordFallback(Fallback::kPartitionsBroughtOnline);
@@ -139,8 +139,8 @@ absl::Status Restore(const groups::HandlerDeps& deps, const CallContext& context
   if (before.is_online && !before.is_read_only) return failed;
   const uint32_t number = before.number;
   std::vector<ResourceLocks::Lock> volumes;
-  // Does not use the call's own picture of the volumes, because a volume may have arrived or been
-  // mounted since.
+  // Lists the volumes again, because a volume may have arrived or been mounted since the call
+  // listed them.
   host::NodeVolumes seen;
   absl::Status undone = LockUnused(deps, context.Afterwards(kToLook), before, &seen, &volumes);
   if (absl::IsNotFound(undone)) return failed;

@@ -69,7 +69,7 @@ TEST_F(BoundCredentialsTest, AfterAMappingIsRemovedTheServerChecksTheCredentials
 }
 
 // Another process has made the mapping again, with credentials that this process does not know.
-TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessRemadeIsMadeAgain) {
+TEST_F(BoundCredentialsTest, TheServerChecksCredentialsIfAnotherProcessMadeTheMapping) {
   ASSERT_TRUE(Map("correct horse").ok());
   ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());

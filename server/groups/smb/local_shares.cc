@@ -17,7 +17,7 @@ using machine::Bytes;
 
 constexpr absl::string_view kIpv6Suffix = ".ipv6-literal.net";
 
-// Returns the bytes of an IPv4 address of four decimal numbers; empty for other texts.
+// Returns the bytes of an IPv4 address of four decimal numbers, or none for any other text.
 Bytes ParseIpv4(absl::string_view text) {
   Bytes address;
   for (const absl::string_view part : absl::StrSplit(text, '.')) {
@@ -40,9 +40,9 @@ bool AppendGroups(absl::string_view text, Bytes* address) {
   return true;
 }
 
-// Returns the bytes of an IPv6 address; empty for other texts. Returns only the last 4 bytes of
-// `::`, of `::1`, and of an IPv4 address in IPv6 form. The text has `-` in place of `:`, and `s`
-// before its zone.
+// Returns the bytes of an IPv6 address, or none for any other text. Returns only the last 4 bytes
+// of an address in `::/96`, such as `::1`, or in `::ffff:0:0/96`. The text has `-` in place of `:`,
+// and `s` or `%` before its zone.
 Bytes ParseIpv6(absl::string_view text) {
   text = text.substr(0, text.find_first_of("sS%"));
   Bytes address, rest;

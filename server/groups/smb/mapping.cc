@@ -93,8 +93,8 @@ bool RefusesUser(const host::SmbAccess& access) {
   return refusal != nullptr && refusal->code == absl::StatusCode::kFailedPrecondition;
 }
 
-// Removes the broken mappings of a server's other shares. Skips mappings of folders, mappings with
-// a drive letter, and mappings whose lock is not free. Returns true if a mapping was removed.
+// Removes broken mappings of the server's other shares. Skips mappings of folders, mappings with a
+// drive letter, a locked share or links that may work again. Returns true if it removed a mapping.
 absl::StatusOr<bool> RemoveDeadMappings(const groups::HandlerDeps& deps, const CallContext& context,
                                         const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
@@ -194,8 +194,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
   ABSL_RETURN_IF_ERROR(host.AwaitRemoval(context, share));
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) {
-    // Later, other credentials may make the mapping: those of another process, or of a call that
-    // has ended before Windows did.
+    // Another process, or a call that ended before Windows did, may later map the share with other
+    // credentials.
     deps.shares->Forget(share);
     return LookupResult::kNone;
   }

@@ -62,7 +62,7 @@ struct Process {
   std::unique_ptr<volume::Service> volume;
 };
 
-// Returns the named scenarios of clouds.
+// Returns the names of all scenarios but `default`.
 inline std::vector<std::string> Clouds() {
   std::vector<std::string> names;
   for (const auto& scenario : machine::simulator::NamedScenarios()) {

@@ -1,5 +1,5 @@
-// Kills StageVolume, and on clouds UnstageVolume, at each call to Windows and repeats them: the
-// node must reach the same state as without the kill.
+// Kills StageVolume, and in the scenarios of Clouds() also UnstageVolume, at each call to Windows,
+// and repeats the call. The node must reach the same state as without the kill.
 #include <algorithm>
 #include <atomic>
 #include <functional>

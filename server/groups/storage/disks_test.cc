@@ -175,7 +175,7 @@ class ContentTest : public HandlerTest {
   }
 };
 
-TEST_F(ContentTest, ContentIsReadOnRequestAndOneUnresponsiveDiskFailsAlone) {
+TEST_F(ContentTest, ContentIsReadOnRequestAndIsUnknownOnlyForAnUnresponsiveDisk) {
   EXPECT_THAT(Contents(false), testing::IsEmpty());
   EXPECT_THAT(Contents(true), ElementsAre(Pair(30, testing::Not(HasSubstr("not known"))),
                                           Pair(31, HasSubstr("another system"))));

@@ -41,7 +41,7 @@ std::vector<Field> FieldsOf(const DiskSelector& disk) {
           {"disk.target", disk.target, true, false}};
 }
 
-// Returns the field that names the disk; the first if several do.
+// Returns the field that names the disk, or the first of several such fields.
 Field NameOf(const DiskSelector& selector) {
   const std::vector<Field> fields = FieldsOf(selector);
   return *std::find_if(fields.begin(), fields.end(),
@@ -126,7 +126,7 @@ absl::StatusOr<std::vector<host::DiskDescription>> ListCandidates(host::DiskHost
                                                             : host::AskDisks::kNothing);
 }
 
-// Returns the disk that matches now. NOT_FOUND if none does, FAILED_PRECONDITION if several do.
+// Returns the disk that matches now, NOT_FOUND if none does, or FAILED_PRECONDITION if several do.
 absl::StatusOr<host::DiskDescription> Look(const groups::HandlerDeps& deps,
                                            const CallContext& context, const DiskSelector& selector,
                                            host::NodeVolumes* seen) {

@@ -45,7 +45,7 @@ TEST_F(ForeignTest, AnyDiskWithAPartitionOfAnotherSystemIsRefused) {
   }
 }
 
-// Volumes that Kubernetes made before it used CSI drivers.
+// Kubernetes made such volumes before it used CSI drivers.
 TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsStaged) {
   ChangeDisk(1, [](Disk& disk) { disk.style = PartitionStyle::kMbr; });
   const auto staged = StageDisk(1);

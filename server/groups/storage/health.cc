@@ -119,7 +119,7 @@ absl::StatusOr<ListVolumeHealthResponse> StorageService::ListVolumeHealth(
   for (const VolumeId& volume : volumes) {
     VolumeHealth& listed = response.volumes.emplace_back();
     listed.volume_id = volume.ToString();
-    // Runs on a thread of its own, because Windows may never answer for a volume on a mute disk.
+    // Runs on a thread of its own, because Windows may never answer for a volume on a hung disk.
     auto look = deps_.host->looks().Read<VolumeLook>(
         looking.WithTimeout(kVolumePatience), std::string(volume.guid()),
         [deps = deps_, volume](const CallContext& run) { return LookAt(deps, run, volume); });

@@ -1,5 +1,5 @@
-// StageVolume and UnstageVolume on the nodes of all clouds. The data disk must be staged whenever
-// it arrives and by each of its names, and the rest of the node must stay unchanged.
+// Tests StageVolume and UnstageVolume in all scenarios of Clouds(). The data disk must be staged
+// whenever it arrives and by each of its names. The rest of the node must stay unchanged.
 #include <string>
 #include <vector>
 
@@ -86,8 +86,8 @@ TEST_P(CloudLivesTest, ADiskThatArrivesDuringTheCallIsStaged) {
   Live(*node, number, name);
 }
 
-// Requests each disk that Windows or the node uses by each of its names, also shared ones. The disk
-// must not change, whatever the answer.
+// Requests each disk that Windows or the node uses by each of its selectors, also by selectors that
+// several disks have. The disk must not change, even if the call succeeds.
 TEST_P(CloudLivesTest, ADiskThatTheNodeUsesIsNeverChanged) {
   const NodeState state = CloudNode(GetParam())->Snapshot();
   int kept = 0;
@@ -112,8 +112,8 @@ TEST_P(CloudLivesTest, ADiskThatTheNodeUsesIsNeverChanged) {
       const CallContext hurried = asked.context.WithTimeout(absl::Milliseconds(100));
       const auto answer =
           asked.storage->StageVolume(hurried, {.disk = name, .target_path = kTarget});
-      // A shared name may select an unused disk. A disk that is selected by its own name is mounted
-      // even if it has a letter.
+      // A LUN may select another, unused disk. A disk that is selected by its page 83 or serial
+      // number is mounted even if it has a letter.
       const bool is_own_name = name.number.empty() && name.lun_id.empty();
       EXPECT_TRUE(!answer.ok() || is_own_name || !is_used(answer->disk_number));
       EXPECT_TRUE(!answer.ok() || name.number.empty());

@@ -29,7 +29,7 @@ MountKind KindOf(const host::FoundLink& link) {
   return MountKind::kSymlink;
 }
 
-// Returns `\\host\share` of a mapping. The mapping may be one of a folder in the share.
+// Returns `\\host\share` of a mapping. The mapping may be of a folder in the share.
 std::string ShareOf(const host::SmbMapping& mapping) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("remote_path", mapping.remote_path);
   return path.ok() ? path->Share() : mapping.remote_path;
@@ -39,7 +39,7 @@ std::string ShareOf(const host::SmbMapping& mapping) {
 // to shares as UNDETERMINED.
 constexpr absl::Duration kMappingsPatience = absl::Seconds(1);
 
-// Maps a UncPath::Share() to whether its mapping works; nullopt if the mappings are unknown.
+// Maps a UncPath::Share() to whether its mapping works. Is nullopt if the mappings are unknown.
 using Connected = std::optional<std::map<std::string, bool>>;
 
 MountState StateOf(const host::FoundLink& link, const Connected& connected) {
@@ -190,7 +190,7 @@ absl::StatusOr<ListSmbMappingsResponse> StorageService::ListSmbMappings(
   }
   for (const host::FoundLink& link : found.links) {
     if (link.end != host::LinkEnd::kOnServer || link.share.empty()) continue;
-    // Add the link to the mappings of the share and of every folder on the path.
+    // Adds the link to the mappings of the share and of every folder on the path.
     for (std::string folder = CanonicalUnc(link.folder); folder.size() >= link.share.size();
          folder.resize(folder.rfind('\\'))) {
       const auto mapping = by_path.find(folder);

@@ -150,7 +150,7 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyAnEntryWithTheGivenTarget) {
   EXPECT_THAT(remove(R"(plugins\idle)", R"(\\srv\idle\)"), IsRefusal("mapped share"));
 }
 
-// When the disk returns, all pods would have lost their volumes.
+// If the link or mount were removed, pods would not find their volumes when the disk returns.
 TEST_F(MountsTest, NoCallRemovesTheKubeletsLinkOrMountWhileItsDiskIsMissing) {
   const std::string pods = Below("pods");
   const auto expect_kept = [&](const std::string& target) {

@@ -1,5 +1,5 @@
-// StageTarget and UnstageTarget while other tenants have sessions: with another target of the same
-// name, or with the same target by another portal.
+// Tests StageTarget and UnstageTarget while other tenants have sessions with another target of the
+// same name, or with the same target by another portal.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -42,7 +42,7 @@ StageTargetRequest AttackersRequest() {
 }
 UnstageTargetRequest AttackersUnstage() { return {.target_path = kOtherTarget, .iqn = kIqn}; }
 
-// With and without MPIO.
+// The parameter is true for a node with MPIO.
 class OtherSessionsTest : public TargetTest, public testing::WithParamInterface<bool> {
  protected:
   OtherSessionsTest() : TargetTest(GetParam(), kOtherPortals) {}
@@ -90,7 +90,7 @@ TEST_P(OtherSessionsTest, AnotherPortalsDiskThatGetsTheNumberOfTheMountedDiskIsN
     const auto node = NodeIn(state);
     Process process(node.get());
     process.life.before_call = [&](int call) {
-      // A disk that is locked already is StageVolume's.
+      // The disk does not change while the call holds a lock, because StageVolume then checks it.
       if (call != at || process.locks.size() > 0) return;
       node->core()->Change([&](NodeState& now) {
         for (const size_t portal : {0, 1}) {
@@ -305,7 +305,7 @@ TEST_P(OtherSessionsTest, UnstageTargetKeepsASessionWhileAnotherDiskIsOnline) {
 }
 
 // A further disk arrives at each of UnstageTarget's calls to Windows.
-TEST_P(OtherSessionsTest, UnstageTargetNamesANewDiskBecauseOfWhichASessionStays) {
+TEST_P(OtherSessionsTest, UnstageTargetNamesANewDiskThatKeepsASession) {
   ASSERT_TRUE(Stage(Request()).ok());
   const NodeState state = node_->Snapshot();
   int calls = 1;
@@ -332,7 +332,7 @@ TEST_P(OtherSessionsTest, UnstageTargetNamesANewDiskBecauseOfWhichASessionStays)
 }
 
 // Windows finds the attacker's disk in use. The first call also fails to end the victim's sessions.
-TEST_P(OtherSessionsTest, ARepeatedUnstageTargetSucceedsThoughAnotherTenantsSessionCannotEnd) {
+TEST_P(OtherSessionsTest, ARepeatedUnstageTargetSucceedsIfOnlyAnotherTenantsSessionCannotEnd) {
   ASSERT_TRUE(Stage(Request()).ok());
   Change([&](NodeState& state) { Target(state, kAttackers).connected = true; });
   machine::simulator::FaultRule refuses;
@@ -354,7 +354,7 @@ TEST_P(OtherSessionsTest, ARepeatedUnstageTargetSucceedsThoughAnotherTenantsSess
   EXPECT_TRUE(At(kAttackers).connected);
 }
 
-TEST_P(OtherSessionsTest, UnstageTargetSucceedsThoughAnotherTenantsDiskDoesNotAnswer) {
+TEST_P(OtherSessionsTest, UnstageTargetSucceedsIfAnotherTenantsDiskDoesNotAnswer) {
   ASSERT_TRUE(Stage(Request()).ok());
   machine::simulator::FaultRule dead;
   dead.operation = "win32.Control";
@@ -428,7 +428,7 @@ TEST_P(OtherSessionsTest, UnstageTargetUnmountsADiskWhoseLunIsNotKnown) {
   EXPECT_FALSE(At(0).connected || At(1).connected);
 }
 
-// Faults of targets that operators reported.
+// Tests faults of targets that operators reported.
 class TargetFaultsTest : public TargetTest {};
 
 // Windows keeps the session with the old address, and the disks disappear.

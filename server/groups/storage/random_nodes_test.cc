@@ -1,4 +1,4 @@
-// Random calls on random nodes: drivers may request anything in any order, but the disks that
+// Makes random calls on random nodes. Drivers may request anything in any order, but the disks that
 // Windows uses must not change, and pods' files must stay where they were written.
 #include "server/groups/testing/random_nodes.h"
 
@@ -541,7 +541,7 @@ class Sequence {
   std::vector<FaultRule> faults_;
   std::unique_ptr<Machine> node_;
   std::function<void()> meanwhile_;
-  // Plant() happens before this call of the machine, counted from 1; 0 for never.
+  // Plant() runs before the machine call that counts this down to 0. Does not run if this is 0.
   uint64_t calls_to_swap_ = 0;
   HeldLocks held_;
   std::unique_ptr<NodeProcess> process_;

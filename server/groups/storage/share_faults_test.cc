@@ -1,5 +1,5 @@
-// Faults of shares that operators reported: broken mappings that show as OK, servers that refuse,
-// missing folders. After an OK of StageShare, the link works.
+// Tests faults of shares that operators reported: broken mappings that show as OK, servers that
+// refuse, and missing folders. If StageShare succeeds, the link must work.
 #include <functional>
 #include <string>
 #include <vector>

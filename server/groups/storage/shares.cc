@@ -285,7 +285,7 @@ class ShareUnstager {
   }
 
   // Removes the mapping unless other links need it. Returns false if the search found other links
-  // but not the link at the target: one may be the same link by another path.
+  // but not the link at the target, because one of these may be that link by another path.
   absl::StatusOr<bool> UnmapIfLast(const CallContext& context, const TargetEntry& entry,
                                    const std::string& share) {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context, share));

@@ -183,7 +183,7 @@ TEST_F(ShareStagingTest, TheLinkStaysIfTheMappingMayStillBeMade) {
   EXPECT_THAT(Unstage("s").steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kUnlinked));
 }
 
-TEST_F(ShareStagingTest, BothGroupsBindAShareToTheSameCredentials) {
+TEST_F(ShareStagingTest, AShareMappedByEitherGroupIsRefusedToOtherCredentials) {
   deps_.bind_smb_credentials = true;
   Remake();
   Staged("theirs");

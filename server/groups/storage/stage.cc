@@ -96,7 +96,7 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Returns UNAVAILABLE if `earlier`, a picture of the disk with this number, shows another disk.
+  // Returns UNAVAILABLE if `earlier`, an earlier description of the disk, shows another disk.
   absl::Status CheckSame(const host::DiskDescription& earlier) const {
     return host::CheckSame(earlier, disk_);
   }
@@ -110,10 +110,10 @@ class VolumeStager {
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
                           host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
     use_ = host::CheckNotMounted(number_, volumes);
-    // A volume that was staged before and now has a letter is already complete.
+    // A disk whose volume is mounted at the target may also have a letter or another mount.
     if (use_.ok() || is_staged_) return absl::OkStatus();
-    // Windows may assign a letter to a disk that arrives online. So a letter alone does not refuse
-    // a disk that the request names by page 83, serial number or a target's LUN.
+    // Windows may assign a letter to a disk that arrives online. So a letter alone is allowed if
+    // the request names the disk by page 83, serial number or a target's LUN.
     const bool is_named = request_.disk.number.empty() && request_.disk.lun_id.empty();
     if (is_named) {
       return groups::AboutField("disk",
@@ -192,9 +192,9 @@ class VolumeStager {
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned", &seen_);
   }
 
-  // Restores the disk after the error `failed`, and returns that error. Has no effect if the call
-  // has written to the disk. Keeps a disk with a data partition online, because a repeated call
-  // then finds its volume, unless the call refused the disk.
+  // Restores the disk after the error `failed`, unless the call has written to the disk. Returns
+  // `failed`, with a note if the disk could not be restored. Keeps a disk with a data partition
+  // online, unless the call refused the disk, so that a repeated call finds the disk's volume.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
     if (has_written_ || !before_.has_value()) return failed;
     volume_lock_.reset();
@@ -227,8 +227,8 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Formats a volume without a file system. Refuses a volume with data or with another file system
-  // than the requested one. REQUIRES: the mounts of `volume` were read under its lock.
+  // Formats the volume if it has no file system. Refuses a volume that holds data, or a file system
+  // other than the requested one. REQUIRES: the mounts of `volume` were read under its lock.
   absl::Status FormatOnce(host::VolumeView* volume) {
     ABSL_ASSIGN_OR_RETURN(volume->file_system, host_.volume().GetFileSystem(context_, volume->id));
     const std::string& file_system = volume->file_system.name;
@@ -279,9 +279,9 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Remounts a file system that is read-only because a call was killed after it cleared the disk's
-  // flag and before the remount. Has no effect if the volume is mounted at another folder, or if
-  // the node uses the disk.
+  // Remounts the disk's read-only file systems, because a call may have been killed after it
+  // cleared the disk's flag and before the remount. Has no effect if the volume is mounted at
+  // another folder, or if the node uses the disk.
   absl::Status RemountIfReadOnly(const host::VolumeView& volume,
                                  const std::vector<host::VolumeView>& volumes,
                                  const std::string& real_path) {
@@ -293,8 +293,8 @@ class VolumeStager {
     return host_.volume().MakeWritable(context_, volumes);
   }
 
-  // Grows the volume to its disk. A failure becomes a warning in the answer, because the volume is
-  // still usable. Returns an error only if the call has ended.
+  // Grows the volume to fill its disk. A failure becomes a warning in the answer, because the
+  // volume is still usable. Returns an error only if the call has ended.
   absl::Status GrowToDisk(const VolumeId& volume) {
     // Locates the volume again, because the disk may have got another number during the format.
     const auto there = host_.volume().Locate(context_, volume);
@@ -329,10 +329,10 @@ class VolumeStager {
   const ConfinedPath& target_;
   const host::FormatOptions& options_;
   uint32_t number_ = 0;
-  // The call's picture of the disk: from GetLayout() under the disk's lock, and again after the
-  // call has brought the disk online. Partition() makes its style and partitions outdated.
+  // The disk as GetLayout() described it under the disk's lock, and again after the call brought
+  // the disk online. After Partition() the style and the partitions are outdated.
   host::DiskDescription disk_;
-  // The call's picture of the node's volumes; see VolumesOn() of devices.h.
+  // The node's volumes as the call listed them last. See VolumesOn() of devices.h.
   host::NodeVolumes seen_;
   // True if a volume of the disk was already mounted at the target.
   bool is_staged_ = false;

@@ -1,7 +1,7 @@
-// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. The process remembers
-// only the portals that failed, because the initiator lists its sessions and portals. While the
-// call waits for a portal, it holds only locks that concern this portal. While it waits for a disk,
-// it holds no lock.
+// StageTarget: opens the sessions of an iSCSI target, then runs StageVolume. Of earlier calls the
+// process remembers only portals that failed, because the initiator lists its sessions and portals.
+// While the call waits for a portal, it holds only locks that concern this portal. While it waits
+// for a disk, it holds no lock.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -50,7 +50,7 @@ constexpr absl::Duration kAfterwards = absl::Seconds(5);
 // How long to wait for a session's disks.
 constexpr absl::Duration kLunArrival = absl::Seconds(10);
 
-// Returns true for an IP address: a DNS name has no colon, but a letter in its last label.
+// Returns true for an IP address. A DNS name has no colon, and its last label has a letter.
 bool IsIpAddress(absl::string_view address) {
   return absl::StrContains(address, ':') ||
          address.find_first_not_of("0123456789.") == absl::string_view::npos;
@@ -113,7 +113,7 @@ class TargetStager {
  private:
   void AddStep(StorageStep step) { clock.Add(step, &response); }
 
-  // Returns true if the request may use the session. Either this call opened the session; or the
+  // Returns true if the request may use the session. Either this call opened the session, or the
   // session has the request's CHAP mode, and uses one of the request's portals or shows the disk of
   // the volume that was mounted at the target path. A session by another portal may be with another
   // target of this name.
@@ -126,7 +126,7 @@ class TargetStager {
   }
 
   // Returns true if LogIn() may be opening this session. If the request names the portal by DNS,
-  // this is any new session, because Windows reports only the portal's address.
+  // every new session counts, because Windows reports only the portal's address.
   bool MayBeNew(const host::IscsiSession& session) const {
     return login_ != nullptr && !seen_.contains(session.id) &&
            (IsBy(session, *login_) || !IsIpAddress(login_->address));
@@ -272,8 +272,8 @@ class TargetStager {
     return LookAtSessions(context);
   }
 
-  // Makes the sessions in `own_` persistent. Another tenant's session must not return after a
-  // restart with these credentials.
+  // Makes only the sessions in `own_` persistent, because another tenant's session must not return
+  // after a restart with these credentials. Has no effect unless the request sets `persistent`.
   absl::Status MakeOwnPersistent() {
     if (!request_.persistent) return absl::OkStatus();
     std::set<std::string> ids;
@@ -362,7 +362,7 @@ class TargetStager {
   std::set<std::string> seen_;
   // The portal that LogIn() uses now, or null.
   const IscsiPortal* login_ = nullptr;
-  // The target's sessions that the request may use, and the number of its further sessions.
+  // The target's sessions that the request may use, and the number of all others.
   std::vector<host::IscsiSession> own_;
   size_t others_ = 0;
   // Declared after the members that its functions read. Set by Run().

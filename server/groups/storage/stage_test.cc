@@ -129,7 +129,7 @@ TEST_F(StageTest, AnAllocationUnitBelowTheSectorSizeIsRefusedBeforeAnyChange) {
   EXPECT_THAT(std::string(formatted.message()), HasSubstr("(43005)")) << formatted;
 }
 
-TEST_F(StageTest, StageVolumeGrowsTheVolumeToItsDisk) {
+TEST_F(StageTest, StageVolumeGrowsTheVolumeToFillItsDisk) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());
   const auto grown = StageDisk(1);
@@ -149,11 +149,11 @@ TEST_F(StageTest, AFailedGrowthBelow100MiBIsNotAnError) {
 }
 
 TEST_F(StageTest, StageVolumeRefusesATargetThatIsInUse) {
-  // Another volume.
+  // Another volume is mounted at the target.
   ASSERT_TRUE(StageDisk(1).ok());
   const absl::Status taken = Refused(2, {.number = "2"});
   EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
-  // A directory with an entry, a file, a link.
+  // The target is a directory with an entry, a file, or a link.
   ASSERT_TRUE(Mkdir(Below(R"(full\x)")).ok());
   const absl::Status full = StageDisk(2, Below("full")).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(full)) << full;
@@ -201,7 +201,7 @@ TEST_F(StageTest, StageVolumeKeepsAnotherVolumeThatWasMountedDuringTheCall) {
   EXPECT_TRUE(Unmount(second, Target()).ok());
 }
 
-// A remount would lose the open files of the volume.
+// A remount would close the open files of the volume.
 TEST_F(StageTest, AReadOnlyFileSystemInUseIsNotRemounted) {
   ASSERT_TRUE(StageDisk(1, Below("other")).ok());
   ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });

@@ -19,7 +19,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// With and without MPIO.
+// The parameter is true for a node with MPIO.
 class TargetStagesTest : public TargetTest, public testing::WithParamInterface<bool> {
  protected:
   TargetStagesTest() : TargetTest(GetParam()) {}

@@ -44,7 +44,7 @@ TEST_F(TargetTest, StageTargetStagesTheRequestedLun) {
   ExpectFailed(other, absl::StatusCode::kAlreadyExists, "another volume is mounted");
 }
 
-TEST_F(TargetTest, AMissingLunIsNotFound) {
+TEST_F(TargetTest, StageTargetReturnsNotFoundForAMissingLun) {
   ExpectFailed(StageLun("7", kTarget), absl::StatusCode::kNotFound,
                "lun_id: target iqn.2026-01.example:data shows no disk with LUN 7");
   // The call's own deadline applies if it is earlier.
@@ -284,7 +284,7 @@ TEST_F(TargetTest, WithoutMpioSeveralPathsAreRefused) {
   ExpectFailed(refused, absl::StatusCode::kFailedPrecondition, "as MPIO does not claim it");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("several, 1, 10,"));
   for (const auto& disk : At(0).disks) EXPECT_TRUE(disk.partitions.empty());
-  // A request with a single portal is accepted whatever sessions exist.
+  // A request with a single portal is accepted even if several sessions exist.
   const auto staged = Stage(TargetRequest());
   ASSERT_TRUE(staged.ok()) << staged.status();
   EXPECT_EQ(staged->disk_number, 10u);

@@ -45,7 +45,7 @@ inline StageTargetRequest TargetRequest() {
           .persistent = true,
           .target_path = kTarget};
 }
-// Returns a request for LUN 0 by both portals, with MPIO.
+// Returns a request for LUN 0 by both portals, with multipath.
 inline StageTargetRequest MultipathRequest() {
   StageTargetRequest request = TargetRequest();
   request.portals = {"10.0.0.5:3260", "10.0.0.6"};

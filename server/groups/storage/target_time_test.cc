@@ -1,5 +1,5 @@
-// The time that StageTarget spends on portals that do not answer, by the clock of
-// random_nodes_test.cc: its sleeps do not wait.
+// Tests the time that StageTarget spends on portals that do not answer. The clock is the clock of
+// random_nodes_test.cc, so sleeps do not wait.
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -197,8 +197,8 @@ class VolumeUnstager {
   }
 
   // Returns true if a volume of the disk is, or may be, mounted elsewhere than at the target, or if
-  // a call works on another volume. Else `locks` holds the locks of the other volumes. The host
-  // itself refuses to take the disk offline that Windows runs or boots from.
+  // another call works on another volume of the disk. Otherwise adds the locks of the other volumes
+  // to `locks`. Does not look for Windows, because SetOnline() itself keeps Windows' disks online.
   absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
                                        uint32_t disk, std::vector<ResourceLocks::Lock>* locks) {
     // Queries the target's volume by its name, because a listing omits volumes that do not answer.

@@ -103,15 +103,15 @@ class TargetUnstager {
     return absl::OkStatus();
   }
 
-  // Returns the disk of `unmounted`, a volume that this call or an earlier one has unmounted, with
-  // `|` and the number that its disk had, if known.
+  // Returns the disk, if known, of a volume that this call or an earlier one has unmounted.
+  // `unmounted` is the volume's id. If the disk's number was known, `|` and the number follow it.
   std::optional<uint32_t> DiskOf(const std::string& unmounted) {
     const std::vector<std::string> parts = absl::StrSplit(unmounted, '|');
     const auto volume = VolumeId::Parse(parts.front());
     if (!volume.ok()) return std::nullopt;
     const auto found = host_.volume().GetDiskNumber(context_, *volume);
     if (found.ok()) return *found;
-    // An offline disk shows no volume. An online disk with the number is another disk.
+    // An offline disk shows no volume. An online disk with the remembered number is another disk.
     uint32_t number = 0;
     if (!absl::SimpleAtoi(parts.back(), &number)) return std::nullopt;
     const auto online = host_.disk().IsOnline(context_, number);

@@ -87,7 +87,7 @@ TEST_F(UnstageTest, UnstageVolumeKeepsTheDiskOnlineIfItWaitsForACallThatMountsAn
   const VolumeId other = *VolumeId::Parse(volumes[1]);
   for (const std::string& path : {Target(), Below("b")}) ASSERT_TRUE(Mkdir(path).ok());
   ASSERT_TRUE(Mount(volumes[0], Target()).ok());
-  // The disk, the path and both volumes.
+  // The four locks are those of the disk, the path and both volumes.
   const auto unstaged = HeldUp(
       groups::LockVolume(locks_, context_, other), 4, [this] { return Unstage(); },
       [&] {
@@ -144,7 +144,7 @@ TEST_F(UnstageTest, UnstageVolumeChecksTheTargetAgainUnderTheLock) {
   EXPECT_FALSE(DiskNow(2).online);
 }
 
-// Windows keeps a disk online that is in use or critical, or if its cluster requires it
+// Windows keeps a disk online if it is in use or critical, or if its cluster requires it
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
 TEST_F(UnstageTest, UnstageVolumeUnmountsEvenIfWindowsKeepsTheDiskOnline) {
   for (const uint32_t refusal : {6, 41009, 41018}) {
@@ -229,7 +229,7 @@ TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   EXPECT_THAT(Unstage()->steps, IsEmpty());
 }
 
-// Two calls that need the same locks never deadlock, whatever the order of their requests.
+// Concurrent calls that need the same locks never deadlock.
 class StageConcurrencyTest : public UnstageTest {
  protected:
   template <typename... Acts>

@@ -20,8 +20,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A node of Azure: Windows and the temporary disk D:, with room to grow, on adapter 0
-// (kubernetes-sigs/azuredisk-csi-driver issue 2661); data disks on adapter 1. Disk 5 is an
+// A node of Azure. Windows and the temporary disk D:, which has room to grow, are on adapter 0
+// (kubernetes-sigs/azuredisk-csi-driver issue 2661). Data disks are on adapter 1. Disk 5 is an
 // administrator's, disk 6 starts Windows, and disk 7 is on the adapter of disk 6.
 constexpr char kAzure[] = R"(
   disk {
@@ -221,7 +221,7 @@ TEST_F(WindowsUseTest, ADiskThatGetsALetterDuringTheCallIsRefused) {
 }
 
 // Windows assigns letters to new volumes on MBR disks. The repeated call finds all steps done and
-// does not repeat any; the disk stays online when it is unstaged.
+// does not repeat any. UnstageVolume then keeps the disk online.
 TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsNotChanged) {
   ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
   ASSERT_TRUE(StageDisk(2).ok());
@@ -350,7 +350,7 @@ TEST_F(WindowsUseTest, TheOlderCallsDoNotChangeSystemDisks) {
   ExpectRefused([&] { return Resize(volume, 63 * kGiB); }, "Windows runs on disk 0");
   // The volume has this size already.
   EXPECT_TRUE(Resize(volume, kGiB).ok());
-  // The mount is the driver's, whatever volume it shows.
+  // A driver may end the mount at its folder, even if Windows' volume is mounted there.
   ASSERT_TRUE(MountByHand(volume, inner).ok());
   EXPECT_TRUE(Unmount(volume, inner).ok());
 }

@@ -109,7 +109,7 @@ class SystemService final : public Service {
   }
 
   // Waits until the service has the state. With `may_start`, starts the service once if it is
-  // stopped, because Windows has reported a service that was stopping as running.
+  // stopped, because Windows may have reported a service that was stopping as running.
   absl::Status Await(const CallContext& context, const std::string& name, ServiceState wanted,
                      bool may_start = false) {
     const CallContext waiting = context.WithTimeout(kStateChange);

@@ -22,7 +22,7 @@ enum class Death {
   kBefore,
   // The process dies after the call: it is made, but its result is lost.
   kBehind,
-  // The process lives; only this call fails.
+  // The process lives. Only this call fails.
   kNone,
 };
 
@@ -30,7 +30,7 @@ enum class Death {
 // `before_call` and `after_call` are set before the first call.
 class Life {
  public:
-  // Dies at call `at`, counted from 1; never if `at` is 0.
+  // Dies at call `at`, counted from 1. Never dies if `at` is 0.
   Life(Death death, int at) : death_(death), at_(at) {}
 
   int calls() const { return calls_; }

@@ -321,7 +321,7 @@ class RandomNode {
     }
   }
 
-  // Returns a copy as from a snapshot: offline, because the original is online.
+  // Returns a copy, as from a snapshot. Windows keeps the copy offline beside the original.
   proto::Disk CopyOf(proto::Disk* disk) {
     disk->set_disk_id(absl::StrFormat("%08x", ++copies_));
     disk->set_awaits_rescan(false);

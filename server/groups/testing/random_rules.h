@@ -327,9 +327,9 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
 }
 
 // Allows the changes that Windows may make for a call after its caller has left. `then` is the
-// state at the call, `now` the current one. The product cannot recall the call, so newer letters
-// and mounts of an administrator do not forbid these changes. A driver's mount forbids them,
-// because the mount call must wait.
+// state at the call, `now` the current one. Newer letters and mounts of an administrator do not
+// forbid the changes, because the product cannot stop Windows. A driver's mount forbids them,
+// because the call that mounts must first await them.
 inline void AllowLate(const Call& call, NodeState& then, NodeState& now, const Disk& is,
                       Disk* was) {
   const Disk* const first = Find(then, was->number);

@@ -8,9 +8,9 @@
 // | binding | Where mappings are bound to credentials, only these give a caller the share. |
 // | sessions | A target stays connected while a disk of it is mounted, or online with a volume. |
 // | stages | A tenant's StageTarget of its own target keeps its session during other calls. |
-// | logins | A disk is mounted only for a caller that names its portal and asks for its login. |
+// | logins | Staging needs the target's secret, or a session that exists and CHAP in the request. |
 // | texts | No answer has a secret, or a name of another tenant that the caller did not use. |
-// | waiting | No lock is held for long while the caller's own portals are slow. |
+// | waiting | No call holds a lock for longer than kLongestHold, even if its portals are slow. |
 // | servers | Calls access only servers of the node's mappings. |
 // | teardown | Each tenant can unstage all that it staged; no link, mapping or session is left. |
 //
@@ -78,8 +78,8 @@ class Tenants {
     return text;
   }
 
-  // Creates a link to a server that must not be accessed or to a share of any tenant, or seventy
-  // nested directories; or swaps a directory, unless a file of `os` prevents that.
+  // Creates a link to a server that must not be accessed or to a share of any tenant, or creates
+  // seventy nested directories, or calls Swap(), which fails if a file of `os` prevents the swap.
   absl::Status Plant(machine::simulator::Machine* node, machine::Os& os) {
     std::string path = Directory(random_.Below(count_));
     if (random_.OneIn(3)) return Swap(node, os);

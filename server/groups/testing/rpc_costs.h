@@ -30,8 +30,8 @@ inline std::string VolumeOf(int n) {
 inline std::string ShareOf(int n) { return absl::StrCat(R"(\\files\share)", n); }
 inline constexpr char kNewShare[] = R"(\\files\new)";
 
-// Returns a node with C: and `size` disks. Half of the disks have a mounted and linked volume each,
-// the rest are raw. There are as many mappings as volumes, and an iSCSI target.
+// Returns a node with C: and `size` disks. Half of the disks have a mounted and linked volume each.
+// The rest are raw. There are as many mappings as volumes, and an iSCSI target.
 inline std::string ScaledScenario(int size) {
   const auto quoted = [](const std::string& text) {
     return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}}), "\"");
@@ -107,14 +107,14 @@ struct ScaledNode {
 // The calls are made in this order, because one prepares the node for the next.
 struct RpcCost {
   const char* name;
-  // By how much the counts may grow with each disk of the node.
+  // The numbers by which the counts may grow with each disk of the node.
   int win32, wmi_objects;
   // The limit of WMI calls, and `go`, the WMI calls of csi-proxy v1.3.0 for a disk with two
   // partitions, counted in its pkg/os and pkg/cim, or -1 if that release lacks the rpc. The release
   // opens a connection for each call.
   int most_wmi_calls, go;
   std::function<absl::Status(ScaledNode&)> call;
-  // Prepares the call, uncounted.
+  // Prepares the call. The calls to Windows for this are not counted.
   std::function<absl::Status(ScaledNode&)> before = nullptr;
 };
 

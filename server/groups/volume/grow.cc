@@ -23,8 +23,8 @@ absl::Status RecordGivenUp(const CallContext& context, Fallback reason, absl::st
   return over;
 }
 
-// Grows the partition. See Grow() for `asked` and the errors. Sets `*volume` to the volume's place
-// after the growth.
+// Grows the partition. See Grow() for `asked` and the errors. Sets `*volume` to the volume with its
+// extents after the growth.
 absl::StatusOr<Growth> GrowPartition(host::VolumeHost& host, const CallContext& context,
                                      host::VolumeView* volume, uint64_t current, uint64_t asked) {
   Growth growth;
