@@ -118,7 +118,8 @@ class SystemService final : public Service {
       if (service.state == wanted) return absl::OkStatus();
       if (may_start && service.state == ServiceState::kStopped) {
         may_start = false;
-        ABSL_RETURN_IF_ERROR(host().RequestStart(context, name));
+        const absl::Status asked = host().RequestStart(context, name);
+        if (!asked.ok() && !absl::IsAlreadyExists(asked)) return asked;
       }
       if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
         return absl::Status(s.code(),
