@@ -110,7 +110,7 @@ sys.path += map(str, VENV.glob("lib/python*/site-packages"))
 from clang import cindex
 commit = sh("git", "rev-parse", args.at, cwd=ROOT).stdout.strip()
 sh("git", *(["-C", TREE, "checkout", "--force"] if TREE.exists() else ["worktree", "add", TREE]), "--detach", commit, cwd=ROOT)
-sh("cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG",
+sh("cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
    "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", cwd=ROOT)
 files = re.findall(r"^(?!.*_(?:test|windows|posix)\.cc)\S+\.cc$", sh("git", "ls-files", *args.paths, cwd=TREE).stdout, re.M)
 commands = {os.path.relpath(entry["file"], TREE): entry["command"] for entry in json.loads((BUILD / "compile_commands.json").read_text())}
