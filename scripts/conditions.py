@@ -73,7 +73,7 @@ def instrument(file):
     (TREE / file).write_bytes(b"%s\n#line 1\n%s" % ((HEADER % (2 * len(sites), 2 * len(sites))).encode(), text))
 def run(test, names, seconds, **environment):
     """Returns the name of the first test case that fails; None if all pass."""
-    done = subprocess.run(["timeout", f"{seconds}", "prlimit", f"--as={4 << 30}", BUILD / test, "--gtest_fail_fast", f"--gtest_filter={':'.join(names)}"],
+    done = subprocess.run(["timeout", f"{seconds}", "prlimit", f"--as={12 << 30}", BUILD / test, "--gtest_fail_fast", f"--gtest_filter={':'.join(names)}"],
                           cwd=BUILD, env=os.environ | environment, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     found = [re.findall(rf"^\[ *{word} *\] ([^\s,]+\.[^\s,]+)", done.stdout, re.M) for word in ("FAILED", "RUN")]
     return None if done.returncode == 0 else (found[0][:1] + found[1][-1:] + names)[0]  # crashed: the last that ran
