@@ -80,7 +80,7 @@ def run(test, names, seconds, **environment):
 def record(case):
     """Runs a test case by itself. Returns its failure, its time, and what it saw: bytes 2n and 2n + 1 of condition n."""
     with tempfile.NamedTemporaryFile() as log:
-        begin, failed = time.monotonic(), run(case[0], [case[1]], 3600, CONDITION_LOG=log.name)
+        begin, failed = time.monotonic(), run(case[0], [case[1]], 60, CONDITION_LOG=log.name)
         return failed, time.monotonic() - begin, log.read() or bytes(2 * len(sites))
 def judge(forced):
     (number, value), (text, under) = forced, kept.get(keys[forced], ["", ""])
@@ -100,7 +100,7 @@ def judge(forced):
     return "not noticed"
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("paths", nargs="*", default=["server/groups"], help="sources, or directories of them")
-for option, default in {"at": "HEAD", "tests": "^server/(groups|host)/", "skip": "^(RandomNodes|Advice|CloudCrash|FailingCalls|HundredVol)"}.items():
+for option, default in {"at": "HEAD", "tests": "^server/(groups|host)/", "skip": "RandomNodes|Advice|Crash|FailingCalls|FormatRace|HundredVol"}.items():
     parser.add_argument(f"--{option}", default=default)
 args = parser.parse_args()
 if not VENV.exists():
@@ -135,8 +135,8 @@ keys = {(number, value): f"{site.file} {site.text} {sources[site.file][:site.sta
         for number, site in enumerate(sites) if number not in dropped for value in (0, 1)}
 how, kept = f"{commit} {args.tests} {args.skip}", json.loads(KEPT.read_text()) if KEPT.exists() else {}
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-    for case, (failed, times[case], seen[case]) in zip(cases, pool.map(record, cases)):
-        failed and sys.exit(f"{failed} fails on {commit}")
+    for case, (failed, times[case], seen[case]) in zip(list(cases), pool.map(record, list(cases))):
+        failed and print("left out, because it fails or takes a minute:", cases.pop(cases.index(case))[1])
     for (number, value), found in zip(keys, pool.map(judge, keys)):
         kept[keys[number, value]] = found, how
         KEPT.write_text(json.dumps(kept, indent=0))

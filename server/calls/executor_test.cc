@@ -1,9 +1,12 @@
 #include "server/calls/executor.h"
 
+#include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -132,6 +135,33 @@ TEST_F(FairExecutorTest, DestroyingTheExecutorFirstRunsAllQueuedTasks) {
     gate_.Notify();
   }
   EXPECT_EQ(order_.size(), 20u);
+}
+
+// A thread that is idle for less than a second serves the next burst.
+TEST_F(FairExecutorTest, ThreadsStayBetweenBurstsOfTasks) {
+  constexpr int kThreads = 8, kBursts = 50;
+  std::atomic<int> started = 0;
+  Executor executor({.max_threads = kThreads, .max_queued = 8}, [&](std::function<void()> work) {
+    ++started;
+    return StartThread(std::move(work));
+  });
+  for (int i = 0; i < kBursts; ++i) {
+    absl::Notification gate;
+    Countdown ended(kThreads);
+    std::array<Job, kThreads> jobs;
+    for (Job& job : jobs) {
+      job.started = &ended;
+      job.gate = &gate;
+      ASSERT_TRUE(executor.Submit(&job).ok());
+    }
+    ended.Wait();
+    gate.Notify();
+    for (const Job& job : jobs) {
+      while (job.ran == 0) std::this_thread::yield();
+    }
+  }
+  // Far below one thread for each burst, for a machine that stops for a second now and then.
+  EXPECT_LT(started, kThreads + kBursts / 2);
 }
 
 TEST_F(FairExecutorTest, RunHereWaitsForItsTurnAndLeavesTheQueueIfItsCallEnds) {

@@ -229,10 +229,15 @@ TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
     std::string older, newer;
     // True if the calls of both groups format.
     bool formats = false;
+    // Requested by the call; the older group has no label.
+    uint32_t unit = 0;
+    std::string label = {};
   } rows[] = {
       {{}, {}, "", "", true},
       {{}, {format}, "", ""},
       {{}, {refs}, other, other},
+      {{}, {format}, other, other, false, 65536},
+      {{}, {format}, "", other, false, 0, "data"},
       {{}, {format, mount(staged)}, mounted, mounted},
       {{}, {format, mount(staged), unmount}, "", ""},
       {{format}, {mount(staged)}, mounted, mounted},
@@ -256,8 +261,12 @@ TEST(QueuedFormatTest, AFormatChecksTheVolumeAgainUnderTheLock) {
       HandlerDeps deps;
       deps.log = [&](absl::string_view line) { lines.emplace_back(line); };
       storage::NodeProcess process(node->get(), &meanwhile, nullptr, deps);
-      const absl::Status status = process.Answer(
-          {.api = is_older ? Api::kOldFormat : Api::kFormat, .volume = kNewVolume, .flag = true});
+      const CallContext context;
+      const absl::Status status =
+          is_older
+              ? process.volume->FormatVolume(context, {kNewVolume, "", row.unit}).status()
+              : process.storage->FormatVolume(context, {kNewVolume, "", row.unit, row.label, true})
+                    .status();
       const std::string& refused = is_older ? row.older : row.newer;
       const bool formats = row.formats || (refused.empty() && !row.before.empty());
       const std::string log = absl::StrJoin(lines, "\n");
