@@ -38,7 +38,6 @@ TEST_F(WaitsTest, ALateStartOrStopReportsTheServicesState) {
 // Another program started the change of state.
 TEST_F(WaitsTest, TheErrorNamesTheStateOfAServiceThatDoesNotStart) {
   const std::pair<ServiceState, const char*> states[] = {
-      {ServiceState::kStopped, "stopped"},
       {ServiceState::kContinuePending, "continuing"},
       {ServiceState::kPausePending, "pausing"},
       {ServiceState::kPaused, "paused"},

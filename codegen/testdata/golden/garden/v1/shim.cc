@@ -9,9 +9,10 @@
 namespace csi_proxy::garden::v1 {
 
 absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request,
-                         PlantResponse* response) {
+    PlantResponse* response) {
   return rpc::RunAt(calls_, methods::kPlant, context, [&](const CallContext& c) {
-    if (absl::Status status = rpc::CheckKnownFields(methods::kPlant, request); !status.ok()) {
+    if (absl::Status status = rpc::CheckKnownFields(methods::kPlant, request);
+        !status.ok()) {
       return status;
     }
     garden::PlantRequest hub_request;
@@ -23,9 +24,10 @@ absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request
 }
 
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
-                              ListPlantsResponse* response) {
+    ListPlantsResponse* response) {
   return rpc::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
-    if (absl::Status status = rpc::CheckKnownFields(methods::kListPlants, request); !status.ok()) {
+    if (absl::Status status = rpc::CheckKnownFields(methods::kListPlants, request);
+        !status.ok()) {
       return status;
     }
     garden::ListPlantsRequest hub_request;
@@ -43,13 +45,15 @@ std::shared_ptr<void> Open(garden::Service* service, const rpc::CallDeps* calls)
 }
 
 constexpr rpc::UnaryMethod kMethods[] = {
-    rpc::MakeUnaryMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(methods::kPlant),
+    rpc::MakeUnaryMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(
+        methods::kPlant),
     rpc::MakeUnaryMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
         methods::kListPlants),
 };
 
 }  // namespace
 
-const rpc::ServedVersion<garden::Service> kServed = {"v1", "v1.Garden", &Open, kMethods};
+const rpc::ServedVersion<garden::Service> kServed = {
+    "v1", "v1.Garden", &Open, kMethods};
 
 }  // namespace csi_proxy::garden::v1
