@@ -93,8 +93,8 @@ absl::Status Installer::Install(const InstallRequest& given) {
   }
   if (request.source.has_value() &&
       fs::equivalent(*request.source, request.program.parent_path(), error)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--directory: the programs are in ", request.source->string(), " already: leave it out"));
+    return absl::InvalidArgumentError(absl::StrCat("--directory: the programs are already in ",
+                                                   request.source->string(), ": omit --directory"));
   }
   const bool is_ours = present.ok() && IsOurs(*present);
   wanted.command = {request.program.string()};

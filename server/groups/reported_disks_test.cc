@@ -267,7 +267,8 @@ TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
     Reported node(disk(""));
     const auto staged = node.Stage(named);
     ASSERT_TRUE(staged.ok()) << staged.status();
-    EXPECT_THAT(staged->warnings, ElementsAre(HasSubstr("disk 1 holds E:")));
+    EXPECT_THAT(staged->warnings,
+                ElementsAre(HasSubstr("disk 1 has a volume with drive letter E:")));
     EXPECT_TRUE(node.Stage(named).ok());
   }
   // A number or location may belong to another disk by now, so the call refuses the disk.
@@ -280,7 +281,8 @@ TEST(ReportedDisksTest, ADiskWithALetterIsStagedOnlyByPage83OrSerialNumber) {
   }
   Reported with_page_file(disk("file { path: 'pagefile.sys' kind: FILE size_bytes: 1 }"));
   const absl::Status refused = with_page_file.Stage({.page83 = "pv"}).status();
-  EXPECT_THAT(Text(refused), HasSubstr("disk 1 holds E:, with a page file"));
+  EXPECT_THAT(Text(refused),
+              HasSubstr("disk 1 has a volume with drive letter E:, with a page file"));
 }
 
 // github.com/AutomatedLab/AutomatedLab/issues/1067: the service smphost is disabled.

@@ -35,7 +35,8 @@ absl::Status CheckNotMounted(uint32_t disk_number, const std::vector<VolumeView>
       if (point.is_drivers) continue;
       const absl::string_view path = absl::StripSuffix(point.path, "\\");
       if (!point.is_drive()) return MountedAt(disk_number, path);
-      return absl::FailedPreconditionError(absl::StrCat("disk ", disk_number, " holds ", path));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "disk ", disk_number, " has a volume with drive letter ", path, ", so the node uses it"));
     }
   }
   return absl::OkStatus();
@@ -48,8 +49,8 @@ absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const Path
       if (point.is_drivers) continue;
       const std::string path(absl::StripSuffix(point.path, "\\"));
       const auto in_use = [&](absl::string_view use) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("disk ", disk_number, " holds ", path, ", with ", use));
+        return absl::FailedPreconditionError(absl::StrCat(
+            "disk ", disk_number, " has a volume with drive letter ", path, ", with ", use));
       };
       if (!point.is_drive()) return MountedAt(disk_number, path);
       for (const WindowsPath& root : roots->roots()) {

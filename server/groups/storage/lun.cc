@@ -72,11 +72,12 @@ absl::StatusOr<DiskDescription> ChooseDisk(const StageTargetRequest& request,
     return usable.front();
   }
   if (usable.empty() && others > 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "portals: LUN ", request.lun_id, " of target ", request.iqn, " is disk ", Numbers(disks),
-        ", a second path to a disk in use: ", others,
-        " sessions of the target are by other portals or with another authentication. Unstage "
-        "what was staged by them first"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("portals: LUN ", request.lun_id, " of target ", request.iqn, " is disk ",
+                     Numbers(disks), ", a second path to a disk in use: ", others,
+                     " sessions of the target use other portals or another authentication: unstage "
+                     "their volumes "
+                     "first"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "multipath: LUN ", request.lun_id, " of target ", request.iqn,

@@ -171,7 +171,7 @@ TEST_F(WindowsUseTest, ADiskThatWindowsUsesIsNotStagedByAnyIdentifier) {
     const char* lun;
     const char* words;
   } rows[] = {{0, "os", "0", "0", "disk: Windows runs on disk 0"},
-              {1, "temp", "0", "1", "disk: disk 1 holds D:"},
+              {1, "temp", "0", "1", "disk: disk 1 has a volume with drive letter D:"},
               {5, "admin", "1", "5", R"(disk: a volume of disk 5 is mounted at C:\data)"},
               {6, "boot", "4", "6", "disk: Windows boots from disk 6"}};
   for (const auto& row : rows) {
@@ -193,14 +193,15 @@ TEST_F(WindowsUseTest, ADiskThatWindowsUsesIsNotStagedByAnyIdentifier) {
           return storage_->SetDiskReadOnly(context_, {.disk_number = row.number, .read_only = true})
               .status();
         },
-        row.number == 0 ? "disk_number: disk 0 holds C:"
+        row.number == 0 ? "disk_number: disk 0 has a volume with drive letter C:"
                         : std::string(absl::StripPrefix(row.words, "disk: ")));
   }
   // A selector with a bus may select a disk on the adapter of Windows' disk.
-  ExpectRefused([&] { return Stage({.lun_id = "1", .bus = "0"}).status(); }, "disk 1 holds D:");
+  ExpectRefused([&] { return Stage({.lun_id = "1", .bus = "0"}).status(); },
+                "disk 1 has a volume with drive letter D:");
   for (const auto& [volume, words] :
        {std::pair(kSystemVolume, "volume_id: Windows runs on disk 0"),
-        std::pair(kTemporary, "volume_id: disk 1 holds D:"),
+        std::pair(kTemporary, "volume_id: disk 1 has a volume with drive letter D:"),
         std::pair(kAdmins, R"(volume_id: a volume of disk 5 is mounted at C:\data)")}) {
     ExpectRefused(
         [&] {
@@ -217,7 +218,8 @@ TEST_F(WindowsUseTest, ADiskThatGetsALetterDuringTheCallIsRefused) {
       LockTarget(), 2, [this] { return StageDisk(5); },
       [&] { ChangeNumbered(5, [](Disk& d) { d.partitions[0].volume->drive_letter = 'F'; }); });
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("disk 5 holds F:"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("disk 5 has a volume with drive letter F:"));
 }
 
 // Windows assigns letters to new volumes on MBR disks. The repeated call finds all steps done and
@@ -237,7 +239,8 @@ TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsNotChanged) {
   ChangeNumbered(2, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });
   EXPECT_THAT(StageDisk(2)->steps, IsEmpty());
   EXPECT_TRUE(Numbered(2).partitions.back().mounted_read_only);
-  ExpectRefused([&] { return StageDisk(2, Below("other")).status(); }, "disk 2 holds F:");
+  ExpectRefused([&] { return StageDisk(2, Below("other")).status(); },
+                "disk 2 has a volume with drive letter F:");
   const auto unstaged = Unstage();
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
   EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
@@ -268,7 +271,8 @@ TEST_F(WindowsUseTest, ADiskThatShowsALetterWhenOnlineIsNeitherGrownNorFormatted
   });
   const absl::Status refused = StageDisk(5).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_EQ(refused.message(), "disk: disk 5 holds F:");
+  EXPECT_EQ(refused.message(),
+            "disk: disk 5 has a volume with drive letter F:, so the node uses it");
   EXPECT_EQ(Numbered(5).partitions[0].volume->file_system, "");
   EXPECT_FALSE(Numbered(5).online);
 }
