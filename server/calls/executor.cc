@@ -221,8 +221,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
   {
     const MutexLock lock(mutex_);
     TenantQueue& own_queue = *queue;
-    // Every waiter is over its limit or lacks a thread. A task within its limits goes ahead of the
-    // waiters.
+    // Waiters are over a limit or lack a thread. A task within its limits goes ahead of them.
     const bool may_begin = MayBegin(own_queue);
     // After a failed start, waiters within their limits may lack only a thread.
     const bool lacked_threads = !no_thread_.ok();

@@ -208,8 +208,7 @@ class PrometheusMetrics final : public Metrics {
                               "and by the number of links to the share.",
                               MetricType::Counter);
       const smb::KnownShares::Counts counts = gauges_.unmaps();
-      // Every pair has a series from the start, because Prometheus sees no increase in a new
-      // series.
+      // All pairs have a series from the start, because a new series shows no increase.
       for (size_t outcome = 0; outcome < counts.size(); ++outcome) {
         for (size_t links = 0; links < counts[outcome].size(); ++links) {
           unmaps(counts[outcome][links],
@@ -250,8 +249,7 @@ class PrometheusMetrics final : public Metrics {
     return more;
   }
 
-  // Returns the series of a method. The address of the MethodInfo, a constant, identifies the
-  // method.
+  // Returns the series of a method, which the address of its MethodInfo identifies.
   Method& For(const rpc::MethodInfo& method) {
     const MutexLock lock(mutex_);
     const auto [found, is_new] = methods_.try_emplace(&method);
