@@ -35,10 +35,12 @@ bool DetachedRuns::End(absl::Duration limit) {
 }
 
 absl::Status DetachedRuns::Await(const CallContext& context, const std::string& object,
-                                 bool only_left) {
+                                 Whose whose) {
   const auto is_running = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::ranges::any_of(running_, [&](const auto& one) {
-      return std::ranges::count(one->objects, object) > 0 && (one->is_left || !only_left);
+      return std::ranges::count(one->objects, object) > 0 &&
+             (one->is_left || whose == Whose::kAll) &&
+             (one->tenant == context.peer().tenant || whose != Whose::kLeftOfTenant);
     });
   };
   {

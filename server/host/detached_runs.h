@@ -60,9 +60,13 @@ class DetachedRuns {
   absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 
-  // Waits until no run of the object is under way. With `only_left`, waits only for runs that their
-  // callers have left. Returns the error of `context` if it ends first.
-  absl::Status Await(const CallContext& context, const std::string& object, bool only_left = false);
+  // The runs of an object for which Await() waits: all; those that their callers have left; those
+  // that callers of the same tenant have left.
+  enum class Whose { kAll, kLeft, kLeftOfTenant };
+
+  // Waits until no such run of the object is under way. Returns the error of `context`.
+  absl::Status Await(const CallContext& context, const std::string& object,
+                     Whose whose = Whose::kAll);
 
   // Runs `read` as Run() does and returns its result, or the error of `context`. First waits for
   // reads of the object that their callers have left, so that repeats of a hanging read start no
@@ -71,7 +75,7 @@ class DetachedRuns {
   absl::StatusOr<T> Read(const CallContext& context, const std::string& object,
                          std::function<absl::StatusOr<T>(const CallContext&)> read) {
     const auto result = std::make_shared<absl::StatusOr<T>>();
-    absl::Status ended = Await(context, object, true);
+    absl::Status ended = Await(context, object, Whose::kLeft);
     if (ended.ok()) {
       ended = Run(
           context, {object},

@@ -258,7 +258,7 @@ void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) 
 absl::Status Flush(const HostDeps& deps, const CallContext& context, const std::string& volume) {
   const std::string name = absl::StrCat("the cache of volume ", volume);
   // Waits for an abandoned flush first, so that hung flushes do not take a thread each.
-  ABSL_RETURN_IF_ERROR(deps.reads->Await(context, name, true));
+  ABSL_RETURN_IF_ERROR(deps.reads->Await(context, name, DetachedRuns::Whose::kLeft));
   return deps.reads->Run(context, {name},
                          [os = deps.os, used = deps.used, volume](const CallContext&) {
                            RememberUse(*os, *used, volume);

@@ -313,7 +313,7 @@ absl::Status IscsiHost::AwaitEnds(const CallContext& context, const std::string&
 }
 
 absl::Status IscsiHost::AwaitLogins(const CallContext& context, const std::string& iqn) {
-  return setups_.Await(context, LoginsName(iqn), true);
+  return setups_.Await(context, LoginsName(iqn), DetachedRuns::Whose::kLeftOfTenant);
 }
 
 absl::Status IscsiHost::EndAll(const CallContext& context, const std::string& iqn,

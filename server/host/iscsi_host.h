@@ -98,8 +98,8 @@ class IscsiHost {
   // Waits until no Disconnect() or EndSessions() of the target is under way, not even one that its
   // caller has left. Until then a session may end at any time.
   absl::Status AwaitEnds(const CallContext& context, const std::string& iqn);
-  // Waits for the end of each Connect() or OpenSession() that its caller has left. Until then
-  // another session may begin.
+  // Waits for the end of each Connect() or OpenSession() that a caller of the same tenant has left.
+  // Until then another session of the tenant may begin.
   absl::Status AwaitLogins(const CallContext& context, const std::string& iqn);
   // Connects the target after AwaitEnds(). FAILED_PRECONDITION if authentication fails,
   // ALREADY_EXISTS if connected.

@@ -108,7 +108,7 @@ absl::Status VolumeHost::Resize(const CallContext& context, const VolumeView& vo
   }
   // A late Resize of an earlier call would shrink the partition again.
   const std::string name = absl::StrCat("the size of volume ", volume.id.ToString());
-  ABSL_RETURN_IF_ERROR(deps_.setups->Await(context, name, true));
+  ABSL_RETURN_IF_ERROR(deps_.setups->Await(context, name, DetachedRuns::Whose::kLeft));
   const auto resize = [&](uint64_t bytes) -> absl::StatusOr<cim::MethodResult> {
     const auto result = std::make_shared<absl::StatusOr<cim::MethodResult>>();
     ABSL_RETURN_IF_ERROR(deps_.setups->Run(

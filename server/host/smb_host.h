@@ -76,7 +76,7 @@ class SmbHost {
 
   // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because a
   // mapping with a drive letter is an administrator's. First waits for the end of a CreateMapping()
-  // that its caller has left, because the mapping may still appear.
+  // that a caller of the same tenant has left, because the mapping may still appear.
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share);
 
