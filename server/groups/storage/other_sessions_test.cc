@@ -170,6 +170,8 @@ TEST_P(OtherSessionsTest, ATenantsHungCallsDoNotDelayAnotherTenantsCalls) {
               {"wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache", "7"},
               {"wmi.Invoke/MSFT_Volume.Format", "0"}};
   const auto iscsi = iscsi::NewIscsiService(process_.deps);
+  Peer peer;
+  peer.tenant = "attacker";
   for (const auto& row : rows) {
     SCOPED_TRACE(row.waits_at);
     ASSERT_TRUE(row.is_late || Stage(Request()).ok());
@@ -186,7 +188,7 @@ TEST_P(OtherSessionsTest, ATenantsHungCallsDoNotDelayAnotherTenantsCalls) {
       StageTargetRequest request = AttackersRequest();
       request.lun_id = row.lun;
       request.portals = {row.portal};
-      const CallContext context(absl::InfiniteFuture(), &gone);
+      const CallContext context(absl::InfiniteFuture(), &gone, &peer);
       const auto staged = process_.storage->StageTarget(context, request);
       EXPECT_TRUE(absl::IsCancelled(staged.status())) << staged.status();
       ended.Notify();
