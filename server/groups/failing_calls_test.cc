@@ -218,12 +218,10 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.ListSmbMappings", "win32.ReadReparsePoint"},
     // RemoveSmbGlobalMapping searches for links only for the log. UnstageShare repeats the search.
     {"smb.RemoveSmbGlobalMapping", "win32.GetAttributes"},
-    {"smb.RemoveSmbGlobalMapping", "win32.GetFileSystem"},
     {"smb.RemoveSmbGlobalMapping", "win32.List"},
     {"smb.RemoveSmbGlobalMapping", "win32.Open"},
     {"smb.RemoveSmbGlobalMapping", "win32.ReadReparsePoint"},
     {"storage.UnstageShare", "win32.GetAttributes"},
-    {"storage.UnstageShare", "win32.GetFileSystem"},
     {"storage.UnstageShare", "win32.List"},
     {"storage.UnstageShare", "win32.Open"},
     {"storage.UnstageShare", "win32.ReadReparsePoint"},

@@ -151,7 +151,11 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
     ABSL_ASSIGN_OR_RETURN(share_lock, groups::LockShare(*deps_.locks, context, share));
     ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
     for (const host::SmbMapping& mapping : mappings) {
-      if (ShareOf(mapping) == share) return refuse(" leads to a mapped share: use UnstageShare");
+      // The link also works by a connected mapping of a folder in the share.
+      const bool counts = mapping.is_connected || CanonicalUnc(mapping.remote_path) == share;
+      if (counts && ShareOf(mapping) == share) {
+        return refuse(" leads to a mapped share: use UnstageShare");
+      }
     }
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
