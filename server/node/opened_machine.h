@@ -24,7 +24,7 @@ struct OpenedMachine {
   ~OpenedMachine() {
     if (host == nullptr || host->EndRuns(patience)) return;
     const ThreadStarter start = start_thread;
-    auto* const left = new OpenedMachine(std::move(*this));
+    OpenedMachine* const left = std::make_unique<OpenedMachine>(std::move(*this)).release();
     auto closing = start([left] {
       left->host.reset();
       delete left;
