@@ -289,6 +289,10 @@ TEST_F(ShareFaultsTest, TheMappingOfAShareThatMayReturnStays) {
   ASSERT_TRUE(Rmdir(Below("a")).ok());
   ASSERT_TRUE(PlantLink(Below("other"), R"(\\nas.corp.example\a)").ok());
   rename("a", "away");
+  // The links in an unreadable directory are unknown.
+  Fail("win32.List", 1, 5);
+  EXPECT_FALSE(StageAsAnother("b", kB).ok());
+  EXPECT_THAT(Mapped(), ElementsAre(kA));
   EXPECT_FALSE(StageAsAnother("b", kB).ok());
   EXPECT_THAT(Mapped(), IsEmpty());
 }
