@@ -96,10 +96,12 @@ absl::Status SmbHost::AwaitRemoval(const CallContext& context, const std::string
   return changes_.Await(context, MappingName(share));
 }
 
+absl::Status SmbHost::AwaitCreation(const CallContext& context, const std::string& share) {
+  return setups_.Await(context, MappingName(share), DetachedRuns::Whose::kLeftOfTenant);
+}
+
 absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
                                                               const std::string& share) {
-  ABSL_RETURN_IF_ERROR(
-      setups_.Await(context, MappingName(share), DetachedRuns::Whose::kLeftOfTenant));
   cim::Query query("MSFT_SmbGlobalMapping");
   // Names beyond ASCII are only compared below, because WQL's case folding of them is undocumented.
   if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {

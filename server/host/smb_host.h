@@ -74,9 +74,12 @@ class SmbHost {
   // left. Until then the mapping may still disappear.
   absl::Status AwaitRemoval(const CallContext& context, const std::string& share);
 
+  // Waits for the end of a CreateMapping() that a caller of the same tenant has left. Until then
+  // the mapping may still appear.
+  absl::Status AwaitCreation(const CallContext& context, const std::string& share);
+
   // Returns the mapping of a share, or nullopt. Prefers a mapping without a drive letter, because a
-  // mapping with a drive letter is an administrator's. First waits for the end of a CreateMapping()
-  // that a caller of the same tenant has left, because the mapping may still appear.
+  // mapping with a drive letter is an administrator's.
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share);
 

@@ -13,6 +13,7 @@
 #include "server/groups/fields.h"
 #include "server/groups/locks.h"
 #include "server/groups/smb/local_shares.h"
+#include "server/host/mount_point.h"
 #include "server/names/refusals.h"
 #include "server/names/win32_error.h"
 
@@ -192,6 +193,7 @@ absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
   const std::string share = remote.Share();
   host::SmbHost& host = deps.host->smb();
   ABSL_RETURN_IF_ERROR(host.AwaitRemoval(context, share));
+  ABSL_RETURN_IF_ERROR(host.AwaitCreation(context, share));
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) {
     // Another process, or a call that ended before Windows did, may later map the share with other
@@ -245,8 +247,11 @@ absl::Status Map(const groups::HandlerDeps& deps, const CallContext& context, co
 
 absl::StatusOr<bool> Unmap(const groups::HandlerDeps& deps, const CallContext& context,
                            const std::string& share) {
-  ABSL_ASSIGN_OR_RETURN(const auto mapping, deps.host->smb().GetMapping(context, share));
+  host::SmbHost& host = deps.host->smb();
+  const absl::Status awaited = host.AwaitCreation(host::TeardownStep(context), share);
+  ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) {
+    ABSL_RETURN_IF_ERROR(awaited);
     deps.shares->Forget(share);
     return false;
   }
