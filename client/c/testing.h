@@ -59,7 +59,8 @@ inline std::string Take(csi_proxy_bytes* bytes) {
   return taken;
 }
 
-// Returns the value of outputs before a call, which must overwrite it and not read or free it.
+// Returns a value for the outputs of a call. The call must overwrite the value without reading or
+// freeing it.
 inline csi_proxy_bytes Unowned() {
   static uint8_t byte = 1;
   return {&byte, 1};

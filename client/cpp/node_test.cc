@@ -63,7 +63,7 @@ TEST_F(NodeTest, ARawDiskBecomesAMountedVolumeAndEachChangeIsLogged) {
 }
 
 // Windows cannot cancel a flush. The node is destroyed before the flush ends, and the simulated
-// machine afterwards. A run of which no call is left logs nothing.
+// machine afterwards. A flush that no call waits for logs nothing.
 TEST_F(NodeTest, AHungFlushDoesNotDelayTheEndOfTheNode) {
   auto opened = client::OpenSimulatedNode(Options(), "default");
   ASSERT_TRUE(opened.ok()) << opened.status();

@@ -1,5 +1,5 @@
 // The smallest possible gRPC server: a callback service on a Unix socket that answers immediately.
-// The product's load is compared with it.
+// The benchmark compares the load of the product with the load of this server.
 //
 //   echo_server SOCKET
 #include <grpcpp/grpcpp.h>

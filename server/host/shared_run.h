@@ -161,7 +161,8 @@ class SharedRun {
     if (!run.cancelled.HasBeenNotified()) run.cancelled.Notify();
   }
 
-  // Returns the context of a run for all its callers: the latest of their deadlines.
+  // Returns the context of a run that several calls share. It ends at the latest of their
+  // deadlines.
   CallContext ContextOf(const Run& run) const {
     return CallContext(std::min(run.deadline, SteadyTime::Now() + longest_), &run.cancelled);
   }

@@ -151,7 +151,7 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyAnEntryWithTheGivenTarget) {
 }
 
 // If the link or mount were removed, pods would not find their volumes when the disk returns.
-TEST_F(MountsTest, NoCallRemovesTheKubeletsLinkOrMountWhileItsDiskIsMissing) {
+TEST_F(MountsTest, TheKubeletsLinkOrMountStaysWhileItsDiskIsMissing) {
   const std::string pods = Below("pods");
   const auto expect_kept = [&](const std::string& target) {
     const absl::Status removed =

@@ -75,7 +75,7 @@ bool IsOfIscsi(uint32_t number) { return number >> 16 == 0xEFFF; }
 
 // csi-proxyctl reads four codes as faults of a field, a path, the service's load or the caller's
 // timeout. No refusal of Windows may have one of these codes.
-TEST(RefusalsTest, NoRefusalOfWindowsHasACodeThatCsiProxyctlReadsOtherwise) {
+TEST(RefusalsTest, RefusalsOfWindowsHaveOtherCodesThanRefusalsOfTheService) {
   // CSI_PROXY_REFUSALS_TABLE names a file that gets the table of all refusals.
   const char* const file = std::getenv("CSI_PROXY_REFUSALS_TABLE");
   std::ofstream table(file == nullptr ? "" : file);

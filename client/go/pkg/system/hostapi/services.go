@@ -32,7 +32,7 @@ var _ ServiceManager = ServiceManagerImpl{}
 
 // WaitUntilServiceState requests a change of a service unless stateCheck is already satisfied, and
 // waits until it is satisfied. stateCheck gets the state that its last call returned, "" the first
-// time. Returns the last state, also with an error.
+// time. Returns the last state, even if it returns an error.
 func (impl ServiceManagerImpl) WaitUntilServiceState(service cim.ServiceInterface, stateTransition stateTransitionFunc, stateCheck stateCheckFunc, interval time.Duration, timeout time.Duration) (string, error) {
 	check := func(before string) (bool, string, error) {
 		done, state, err := stateCheck(service, before)
