@@ -1,9 +1,7 @@
 // Late changes of Windows, and junctions of a pod, must not harm another tenant's work.
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -141,24 +139,10 @@ TEST(BetweenTenantsTest, JunctionsInAPodDoNotMakeTheServiceForgetAUsedVolume) {
   }
 }
 
-FaultRule Late(const char* operation) {
-  FaultRule late;
-  late.operation = operation;
-  late.latency = absl::Seconds(40);
-  late.goes_on = true;
-  late.times = 1;
-  return late;
-}
-
 absl::Status SetOnline(Process& process, bool online, absl::Duration limit) {
   return disk::NewDiskService(process.deps)
       ->SetDiskState(CallContext().WithTimeout(limit), {.disk_number = 1, .is_online = online})
       .status();
-}
-
-void LetLateChangesEnd() {
-  absl::SleepFor(absl::Minutes(5));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
 
 // A disk that a driver took offline, so that the cloud can detach it, stays offline.

@@ -2,11 +2,9 @@
 // the machine in turn fails, hangs, is late, or is the last before the process dies, and while
 // another process keeps the folder open. The rpc must still end its object. Waits take no time,
 // because the program has the clock of random_nodes_test.cc.
-#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -454,10 +452,7 @@ TEST(TeardownTest, ALateRemovalDoesNotUndoTheNextCallsStaging) {
     const Row& row = *std::ranges::find_if(
         Rows(), [&](const Row& one) { return absl::string_view(one.name) == each.row; });
     const auto node = NodeIn(Prepared());
-    FaultRule late = Rule(each.operation, 0);
-    late.latency = absl::Seconds(40);
-    late.goes_on = true;
-    late.times = 1;
+    const FaultRule late = Late(each.operation);
     node->core()->Change([&](NodeState& state) { state.faults = {late}; });
     Process process(node.get());
     (void)row.call(process, CallContext().WithTimeout(absl::Seconds(10)));
@@ -465,9 +460,7 @@ TEST(TeardownTest, ALateRemovalDoesNotUndoTheNextCallsStaging) {
     EXPECT_TRUE(each.is_staged(node->Snapshot()));
     const absl::Status staged = each.stage(process, CallContext().WithTimeout(absl::Minutes(2)));
     EXPECT_TRUE(staged.ok()) << staged;
-    absl::SleepFor(absl::Minutes(5));
-    // The thread of a removal that is late gets real time to end.
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    LetLateChangesEnd();
     EXPECT_TRUE(each.is_staged(node->Snapshot()));
   }
 }
@@ -537,10 +530,7 @@ TEST(TeardownTest, ATeardownRemovesWhatALateSetupMakes) {
     const CallContext long_enough = CallContext().WithTimeout(absl::Minutes(2));
     ASSERT_EQ(unstage_share(process, long_enough), absl::OkStatus());
     ASSERT_EQ(unstage_target(process, long_enough), absl::OkStatus());
-    FaultRule late = Rule(each.operation, 0);
-    late.latency = absl::Seconds(30);
-    late.goes_on = true;
-    late.times = 1;
+    const FaultRule late = Late(each.operation, absl::Seconds(30));
     node->core()->Change([&](NodeState& state) {
       state.faults = {late};
       // UnstageTarget keeps a session whose disk is online with a volume that it has not unmounted.
@@ -551,18 +541,14 @@ TEST(TeardownTest, ATeardownRemovesWhatALateSetupMakes) {
     EXPECT_FALSE(each.is_there(node->Snapshot()));
     EXPECT_EQ(each.tear_down(process, CallContext().WithTimeout(absl::Minutes(2))),
               absl::OkStatus());
-    absl::SleepFor(absl::Minutes(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    LetLateChangesEnd();
     EXPECT_FALSE(each.is_there(node->Snapshot()));
   }
 }
 
 TEST(TeardownTest, ALateResizeDoesNotUndoTheNextResize) {
   const auto node = NodeIn(Prepared());
-  FaultRule late = Rule("wmi.Invoke/MSFT_Partition.Resize", 0);
-  late.latency = absl::Seconds(40);
-  late.goes_on = true;
-  late.times = 1;
+  const FaultRule late = Late("wmi.Invoke/MSFT_Partition.Resize");
   node->core()->Change([&](NodeState& state) { state.faults = {late}; });
   Process process(node.get());
   const auto resize = [&](int64_t mib, absl::Duration limit) {
@@ -573,8 +559,7 @@ TEST(TeardownTest, ALateResizeDoesNotUndoTheNextResize) {
   };
   EXPECT_TRUE(absl::IsDeadlineExceeded(resize(700, absl::Seconds(10))));
   EXPECT_EQ(resize(900, absl::Minutes(2)), absl::OkStatus());
-  absl::SleepFor(absl::Minutes(1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  LetLateChangesEnd();
   EXPECT_EQ(node->Snapshot().disks[1].partitions.back().size_bytes, uint64_t{900} << 20);
 }
 
@@ -582,10 +567,7 @@ TEST(TeardownTest, ALateResizeDoesNotUndoTheNextResize) {
 // the next call.
 TEST(TeardownTest, TheNextCallWaitsForTheEndOfALateFormat) {
   const auto node = NodeIn(Prepared());
-  FaultRule late = Rule("wmi.Invoke/MSFT_Volume.Format", 0);
-  late.latency = absl::Minutes(1);
-  late.goes_on = true;
-  late.times = 1;
+  const FaultRule late = Late("wmi.Invoke/MSFT_Volume.Format", absl::Minutes(1));
   node->core()->Change([&](NodeState& state) {
     state.disks[1].partitions.back().volume->file_system = "";
     state.faults = {late};

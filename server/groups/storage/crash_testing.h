@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -23,6 +24,22 @@ struct Start {
 
   friend void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
 };
+
+// A change that Windows makes this long after its call, even if the caller has left by then.
+inline machine::simulator::FaultRule Late(const std::string& operation,
+                                          absl::Duration latency = absl::Seconds(40)) {
+  machine::simulator::FaultRule late;
+  late.operation = operation;
+  late.latency = latency;
+  late.goes_on = true;
+  late.times = 1;
+  return late;
+}
+// Waits until all late changes have been made. Their threads get real time to end.
+inline void LetLateChangesEnd() {
+  absl::SleepFor(absl::Minutes(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
 
 using Act = std::function<absl::Status(Process&)>;
 inline std::string Dump(Machine& node) {
