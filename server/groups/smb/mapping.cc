@@ -245,13 +245,22 @@ absl::Status Map(const groups::HandlerDeps& deps, const CallContext& context, co
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Unmap(const groups::HandlerDeps& deps, const CallContext& context,
-                           const std::string& share) {
+absl::StatusOr<std::optional<host::SmbMapping>> FindMappingToRemove(const groups::HandlerDeps& deps,
+                                                                    const CallContext& context,
+                                                                    const std::string& share) {
   host::SmbHost& host = deps.host->smb();
   const absl::Status awaited = host.AwaitCreation(host::TeardownStep(context), share);
-  ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
+  ABSL_ASSIGN_OR_RETURN(auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) {
     ABSL_RETURN_IF_ERROR(awaited);
+  }
+  return mapping;
+}
+
+absl::StatusOr<bool> Unmap(const groups::HandlerDeps& deps, const CallContext& context,
+                           const std::string& share) {
+  ABSL_ASSIGN_OR_RETURN(const auto mapping, FindMappingToRemove(deps, context, share));
+  if (!mapping.has_value()) {
     deps.shares->Forget(share);
     return false;
   }

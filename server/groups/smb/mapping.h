@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -63,6 +64,12 @@ absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
 // path. REQUIRES: the share is not mapped.
 absl::Status Map(const groups::HandlerDeps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access);
+
+// Returns SmbHost::GetMapping() for a teardown. First waits for a mapping that the tenant's earlier
+// call may still make. Returns an error if the share is not mapped, but still may be.
+absl::StatusOr<std::optional<host::SmbMapping>> FindMappingToRemove(const groups::HandlerDeps& deps,
+                                                                    const CallContext& context,
+                                                                    const std::string& share);
 
 // Removes the mapping that SmbHost::GetMapping() returns for a share, and keeps further mappings of
 // the share, because an administrator made them. Returns false if the share is not mapped.

@@ -288,9 +288,8 @@ class ShareUnstager {
   // but not the link at the target, because one of these may be that link by another path.
   absl::StatusOr<bool> UnmapIfLast(const CallContext& context, const TargetEntry& entry,
                                    const std::string& share) {
-    const absl::Status awaited = host_.smb().AwaitCreation(host::TeardownStep(context), share);
-    ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context, share));
-    if (!mapping.has_value()) return awaited.ok() ? absl::StatusOr<bool>(true) : awaited;
+    ABSL_ASSIGN_OR_RETURN(const auto mapping, smb::FindMappingToRemove(deps_, context, share));
+    if (!mapping.has_value()) return true;
     const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
     const SteadyTime begin = SteadyTime::Now();
     absl::StatusOr<smb::ShareLinks> links = smb::FindLinks(deps_, context, leads_there);

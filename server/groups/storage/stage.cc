@@ -96,16 +96,11 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Returns UNAVAILABLE if `earlier`, an earlier description of the disk, shows another disk.
-  absl::Status CheckSame(const host::DiskDescription& earlier) const {
-    return host::CheckSame(earlier, disk_);
-  }
-
   // Reads the disk under its lock. Returns an error if the disk is in use, or if another disk than
   // `found` has the number now. `found` was read without the lock.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
-    ABSL_RETURN_IF_ERROR(CheckSame(found));
+    ABSL_RETURN_IF_ERROR(host::CheckSame(found, disk_));
     ABSL_RETURN_IF_ERROR(Prefixed("disk", host::CheckNotWindows(disk_)));
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
                           host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
@@ -186,7 +181,7 @@ class VolumeStager {
       if (!before_->is_online) AddStep(StorageStep::kBroughtOnline);
       if (before_->is_read_only || online.was_online_read_only) AddStep(StorageStep::kMadeWritable);
       ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
-      ABSL_RETURN_IF_ERROR(CheckSame(*before_));
+      ABSL_RETURN_IF_ERROR(host::CheckSame(*before_, disk_));
     }
     ABSL_RETURN_IF_ERROR(Partition());
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned", &seen_);
