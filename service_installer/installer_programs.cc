@@ -22,24 +22,32 @@ absl::Status Move(const fs::path& from, const fs::path& to) {
   return error ? FileError("move", from, error) : absl::OkStatus();
 }
 
-// Returns the path to which the present program can be moved: `target` with the suffix `.old`,
-// after removing an earlier program there. If that fails, because a process that Windows cannot end
-// still uses the file, tries `.old1` to `.old9`.
+// The number of names for previous programs.
+constexpr int kPreviousNames = 10;
+
+// Returns the name of a previous program: `target` with the suffix `.old`, `.old1`, ... `.old9`.
+fs::path PreviousName(const fs::path& target, int i) {
+  fs::path name = target;
+  return name += i == 0 ? ".old" : absl::StrCat(".old", i);
+}
+
+// Returns the path to which the present program can be moved: the first PreviousName() from which
+// an earlier program can be removed. Windows does not remove a program that a process still uses.
 fs::path NameForPrevious(const fs::path& target) {
-  fs::path name = fs::path(target) += ".old";
+  fs::path name = PreviousName(target, 0);
   std::error_code error;
-  for (int i = 1; i < 10 && !fs::remove(name, error) && fs::exists(name, error); ++i) {
-    name = fs::path(target) += absl::StrCat(".old", i);
+  for (int i = 1; i < kPreviousNames && !fs::remove(name, error) && fs::exists(name, error); ++i) {
+    name = PreviousName(target, i);
   }
   return name;
 }
 
-// Returns the newest program at a name of NameForPrevious(), or an empty path.
+// Returns the newest program at a PreviousName(), or an empty path.
 fs::path FindPrevious(const fs::path& target) {
   fs::path newest;
   std::error_code error;
-  for (const char* number : {"", "1", "2", "3", "4", "5", "6", "7", "8", "9"}) {
-    const fs::path name = fs::path(target) += absl::StrCat(".old", number);
+  for (int i = 0; i < kPreviousNames; ++i) {
+    const fs::path name = PreviousName(target, i);
     if (!fs::is_regular_file(name, error)) continue;
     if (newest.empty() || fs::last_write_time(name, error) > fs::last_write_time(newest, error)) {
       newest = name;
