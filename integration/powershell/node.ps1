@@ -6,7 +6,7 @@ function global:New-Node([string]$Scenario) {
   $global:release = "$drive/a release 2.0"; Add-Program "$release/bin" "csi-proxyctl.exe", "csi-proxy.exe", "csi-proxy-service.exe", "hostile.exe" "node.sh"
   Add-Program "$drive/Windows/System32" "diskpart.exe", "mountvol.exe", "icacls.exe" "node.sh"; New-Item -ItemType Directory -Path "$release/share/csi-proxy", "$drive/pipes", "$drive/var/lib/kubelet" | Out-Null
   Microsoft.PowerShell.Management\Copy-Item -Recurse "$checkout/service_installer/windows/node-check*" "$release/share/csi-proxy"; Copy-Item "$checkout/server/host/doubts.md" "$release/share/csi-proxy/node-check"; Set-Content "$drive/node.textproto" $Scenario
-  $env:BUILD, $env:SCENARIO, $env:DRIVE, $env:CSI_PROXY_SOCKET_DIR = $(if ($env:CSI_PROXY_BUILD) { $env:CSI_PROXY_BUILD } else { "$checkout/build/release" }), "$drive/node.textproto", $drive, "$drive/pipes"
+  $env:BUILD, $env:SCENARIO, $env:DRIVE, $env:CSI_PROXY_SOCKET_DIR = $env:CSI_PROXY_BUILD, "$drive/node.textproto", $drive, "$drive/pipes"
 }
 function global:Get-ServicePid { if (Microsoft.PowerShell.Management\Test-Path "$drive/service.pid") { [int](Get-Content "$drive/service.pid") } else { 0 } }
 # Returns true if the process is a csi-proxy that runs. A zombie, which may stay if its parent is

@@ -1,6 +1,8 @@
 # Stands for Windows: its drive C:, its commands, and programs that record their arguments. A test
 # file dot-sources it in BeforeAll.
 $ErrorActionPreference = "Stop"; $global:checkout = (Resolve-Path "$PSScriptRoot/../..").Path
+# The build tree with the programs; ctest sets it.
+if (-not $env:CSI_PROXY_BUILD) { $env:CSI_PROXY_BUILD = "$checkout/build/release" }
 # The answers by command, and the calls, each as a name and parameters.
 $global:answers, $global:calls = @{}, (New-Object System.Collections.ArrayList)
 # Makes an empty drive C:, whose folder is $drive. Programs of Windows are on PATH.
