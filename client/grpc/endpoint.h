@@ -27,7 +27,7 @@ struct ChannelEvents {
 // A channel over one connection. Calls fail with UNAVAILABLE after the connection has ended.
 struct Channel {
   std::shared_ptr<grpc::Channel> channel;
-  // Ends the connection, even if a write is stuck in it. Must be called before the Channel is
+  // Ends the connection, even if a write does not end. Must be called before the Channel is
   // destroyed.
   std::function<void()> close;
 };

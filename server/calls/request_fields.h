@@ -28,7 +28,7 @@ inline absl::Status CheckKnownFields(const MethodInfo& method,
 // otherwise nullopt.
 std::optional<std::string> UnknownFieldOf(const absl::Status& status);
 
-// Overwrites every text of the message and of messages within it, in place, also in unknown fields.
+// Overwrites, in place, every text of the message, of its unknown fields and of messages within it.
 // The caller must not use the message afterwards.
 void WipeTexts(google::protobuf::Message* message);
 

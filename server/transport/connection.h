@@ -159,7 +159,7 @@ class Connection final : public std::enable_shared_from_this<Connection>,
   absl::flat_hash_map<CallId, Canceller*> calls_ ABSL_GUARDED_BY(mutex_);
   // The requests that wait for Begin(), in order.
   std::deque<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
-  // The calls of which a thread is passing a request to the service. A call's requests begin in
+  // The calls whose request a thread is passing to the service now. A call's requests begin in
   // order.
   absl::InlinedVector<CallId, 4> beginning_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;

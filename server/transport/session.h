@@ -60,8 +60,8 @@ struct Request {
   // May be null for a message that was sent before the client had received the session's windows.
   // The room is free when the request is destroyed, so keep the request as long as the message.
   std::unique_ptr<MessageRoom> room;
-  // Holds the account's charge for a request of kManyRequests, of which any number may wait; null
-  // for other requests.
+  // The charge in the client's account for a request of kManyRequests, because any number of them
+  // may wait. Null for other requests.
   std::unique_ptr<HeldBytes> held;
 };
 

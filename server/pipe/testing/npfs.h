@@ -3,7 +3,7 @@
 // Follows Microsoft's pages (DisconnectNamedPipe, CreateNamedPipe) and, where they are silent,
 // ReactOS's drivers/filesystems/npfs (create.c, cleanup.c, statesup.c, flushbuf.c): an instance
 // exists until both ends are closed, or until it is disconnected and the server's end is closed. A
-// pipe exists as long as its instances. Clients find only pipes of which a server has a handle.
+// pipe exists as long as its instances. Clients find a pipe only if a server has a handle of it.
 // Unlike Wine, the model honours FILE_FLAG_FIRST_PIPE_INSTANCE and DACLs. Names are compared
 // case-sensitively.
 #pragma once
