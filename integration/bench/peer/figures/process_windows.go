@@ -37,6 +37,21 @@ func (p Process) RSS() float64 {
 	return float64(counters.workingSet) / (1 << 20)
 }
 
+// Threads returns the number of threads
+// (https://learn.microsoft.com/windows/win32/api/tlhelp32/ns-tlhelp32-processentry32w); 0 if the process has ended.
+func (p Process) Threads() float64 {
+	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
+	Must(err)
+	defer windows.CloseHandle(snapshot)
+	entry := windows.ProcessEntry32{Size: uint32(unsafe.Sizeof(windows.ProcessEntry32{}))}
+	for err = windows.Process32First(snapshot, &entry); err == nil; err = windows.Process32Next(snapshot, &entry) {
+		if entry.ProcessID == uint32(p) {
+			return float64(entry.Threads)
+		}
+	}
+	return 0
+}
+
 // CPU returns the CPU time in microseconds.
 func (p Process) CPU() float64 {
 	handle := p.open()
