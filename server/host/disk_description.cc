@@ -214,4 +214,16 @@ PartitionKind KindOf(const cim::Object& partition) {
   return is_data ? PartitionKind::kData : PartitionKind::kOther;
 }
 
+absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk) {
+  const absl::Status local = CheckDevice(os, disk.number, disk.path);
+  // Windows' own error says nothing about the number.
+  if (!absl::IsUnavailable(local) || Win32CodeOf(local).has_value()) return absl::OkStatus();
+  return Prefixed(absl::StrCat("disk ", disk.number), local);
+}
+
+void AddReadOnly(machine::Os& os, DiskDescription* description) {
+  const auto now = GetDiskAttributes(os, description->number);
+  if (now.ok()) description->is_read_only = now->is_read_only;
+}
+
 }  // namespace csi_proxy::host

@@ -69,6 +69,10 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 // Returns UNAVAILABLE if two pictures of one disk number show different disks.
 absl::Status CheckSame(const DiskDescription& earlier, const DiskDescription& now);
 
+// Returns UNAVAILABLE if the device of a disk now has another number or belongs to another node of
+// a failover cluster. Returns OK if the device does not answer.
+absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk);
+
 // Adds the LUN of an NVMe disk of Azure; no change for other disks. Azure's NVMe disks all have the
 // same Location without a LUN, so the LUN is computed: on Azure, Windows' disk has namespace id 1,
 // and a data disk has LUN + 2 (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a
@@ -79,6 +83,10 @@ void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* desc
 // Queries the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If the disk
 // does not answer, sets `status` and reads WMI's values of `page83` and `eui`.
 void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description);
+
+// Reads the read-only flag from the disk itself, because SetReadOnly() clears it there while WMI
+// may still show its cached flag. Keeps WMI's flag if the disk does not answer.
+void AddReadOnly(machine::Os& os, DiskDescription* description);
 
 // The types of basic data partitions in MSFT_Partition's spelling: GPT, and MBR (NTFS and similar).
 inline constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";

@@ -40,22 +40,6 @@ absl::Status NotShown(absl::string_view what) {
       absl::StrCat(what, "; restart the node's service smphost (enable it if disabled)"));
 }
 
-// Returns UNAVAILABLE if the device of a disk now has another number or belongs to another node of
-// a failover cluster. Returns OK if the device does not answer.
-absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk) {
-  const absl::Status local = CheckDevice(os, disk.number, disk.path);
-  // Windows' own error says nothing about the number.
-  if (!absl::IsUnavailable(local) || Win32CodeOf(local).has_value()) return absl::OkStatus();
-  return Prefixed(absl::StrCat("disk ", disk.number), local);
-}
-
-// Reads the read-only flag from the disk itself, because SetReadOnly() clears it there while WMI
-// may still show its cached flag. Keeps WMI's flag if the disk does not answer.
-void AddReadOnly(machine::Os& os, DiskDescription* description) {
-  const auto now = GetDiskAttributes(os, description->number);
-  if (now.ok()) description->is_read_only = now->is_read_only;
-}
-
 // Runs `step` for each volume of a disk. Returns the first error.
 template <typename Step>
 absl::Status ForEachVolume(const HostDeps& deps, const CallContext& context,
@@ -169,8 +153,8 @@ absl::StatusOr<DiskDescription> DiskHost::GetLayout(const CallContext& context,
 absl::Status DiskHost::CheckStill(const DiskDescription& disk) { return CheckLocal(os_, disk); }
 
 absl::Status DiskHost::CheckStill(const CallContext& context, const DiskDescription& disk) {
-  ABSL_ASSIGN_OR_RETURN(const cim::Object now, FindDisk(context, disk.number));
-  ABSL_RETURN_IF_ERROR(CheckSame(disk, DescribeDisk(disk.number, now)));
+  ABSL_ASSIGN_OR_RETURN(const DiskDescription now, DescribeFromWmi(context, disk.number));
+  ABSL_RETURN_IF_ERROR(CheckSame(disk, now));
   return CheckLocal(os_, disk);
 }
 
@@ -263,8 +247,8 @@ absl::StatusOr<StateChange> DiskHost::SetOnline(const CallContext& context, uint
       online && change.changed && before.is_read_only && ClearReadOnly(os_, disk_number).ok();
   if (change.changed) {
     if (disk == nullptr) {
-      ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
-      disk = &change.found.emplace(DescribeDisk(disk_number, object));
+      ABSL_ASSIGN_OR_RETURN(change.found, DescribeFromWmi(context, disk_number));
+      disk = &*change.found;
     }
     ABSL_RETURN_IF_ERROR(InvokeState(context, *disk, online));
   }
@@ -293,13 +277,8 @@ absl::Status DiskHost::SetReadOnly(const CallContext& context, uint32_t disk_num
   // Clears the flag on the device, because this also works for an offline or raw disk.
   if (!read_only) return ClearReadOnly(os_, disk_number);
   const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
-  DiskDescription found;
-  if (disk == nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
-    found = DescribeDisk(disk_number, object);
-  } else {
-    found = *disk;
-  }
+  auto looked_up = disk == nullptr ? DescribeFromWmi(context, disk_number) : *disk;
+  ABSL_ASSIGN_OR_RETURN(const DiskDescription found, std::move(looked_up));
   ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(found)));
   NodeVolumes nothing;
   if (seen == nullptr) seen = &nothing;
@@ -385,6 +364,12 @@ absl::Status DiskHost::InvokeState(const CallContext& context, const DiskDescrip
     RecordFallback(Fallback::kDiskStaysOnline, changed.message());
   }
   return changed;
+}
+
+absl::StatusOr<DiskDescription> DiskHost::DescribeFromWmi(const CallContext& context,
+                                                          uint32_t disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindDisk(context, disk_number));
+  return DescribeDisk(disk_number, object);
 }
 
 absl::StatusOr<cim::Object> DiskHost::FindDisk(const CallContext& context, uint32_t disk_number,

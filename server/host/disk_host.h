@@ -136,6 +136,8 @@ class DiskHost {
   DiskDescription Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask);
   // Calls MSFT_Disk.Online, or Offline unless the disk is Windows' own or has another number now.
   absl::Status InvokeState(const CallContext& context, const DiskDescription& disk, bool online);
+  // Describes a disk from its MSFT_Disk alone.
+  absl::StatusOr<DiskDescription> DescribeFromWmi(const CallContext& context, uint32_t disk_number);
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
                                        bool is_fresh = false);
 

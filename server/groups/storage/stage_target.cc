@@ -186,7 +186,7 @@ class TargetStager {
       failed.push_back(std::move(status));
       if (!over.ok()) return WithTried(over);
     }
-    if (own_.empty()) return NoSession(failed);
+    if (own_.empty()) return NoSessionError(failed);
     deps_.failed_portals->Forget(context_, request_.iqn);
     return absl::OkStatus();
   }
@@ -287,25 +287,6 @@ class TargetStager {
                                                       request_.multipath));
     AddStep(StorageStep::kMadePersistent);
     return absl::OkStatus();
-  }
-
-  // Returns the errors of all portals, with the code of the first portal that answered with a
-  // refusal, or UNAVAILABLE if none did.
-  static absl::Status NoSession(const std::vector<absl::Status>& failed) {
-    if (failed.empty()) {
-      return absl::UnavailableError("portals: the session ended at once: repeat the call");
-    }
-    const auto told = std::find_if(failed.begin(), failed.end(), [](const absl::Status& status) {
-      return !absl::IsUnavailable(status);
-    });
-    const absl::StatusCode code =
-        told == failed.end() ? absl::StatusCode::kUnavailable : told->code();
-    return absl::Status(
-        code,
-        absl::StrCat("portals: ",
-                     absl::StrJoin(failed, "; ", [](std::string* out, const absl::Status& status) {
-                       absl::StrAppend(out, status.message());
-                     })));
   }
 
   absl::StatusOr<LunDisks> Look() {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
 #include "server/groups/iscsi/fields.h"
@@ -89,6 +90,19 @@ absl::StatusOr<std::vector<IscsiPortal>> ReadPortals(absl::string_view field,
     portals.push_back(std::move(portal));
   }
   return portals;
+}
+
+absl::Status NoSessionError(const std::vector<absl::Status>& failed) {
+  if (failed.empty()) {
+    return absl::UnavailableError("portals: the session ended at once: repeat the call");
+  }
+  const auto refusal = std::ranges::find_if_not(failed, absl::IsUnavailable);
+  return absl::Status(
+      refusal == failed.end() ? absl::StatusCode::kUnavailable : refusal->code(),
+      absl::StrCat("portals: ",
+                   absl::StrJoin(failed, "; ", [](std::string* out, const absl::Status& status) {
+                     absl::StrAppend(out, status.message());
+                   })));
 }
 
 absl::StatusOr<std::optional<MountedVolume>> FindMounted(host::Host& host,

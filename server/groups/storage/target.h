@@ -28,6 +28,10 @@ absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view fie
 // Returns true if both are the same portal, compared case-insensitively.
 bool IsSame(const host::IscsiPortal& a, const host::IscsiPortal& b);
 
+// Returns the errors of all portals, with the code of the first portal that answered with a
+// refusal, or UNAVAILABLE if none did.
+absl::Status NoSessionError(const std::vector<absl::Status>& failed);
+
 // A volume that is mounted at a path, and its disk.
 struct MountedVolume {
   VolumeId volume;
