@@ -66,7 +66,7 @@ TEST_F(RpcsTest, AnswerFieldsAreReadByName) {
   EXPECT_THAT(rpcs_.missing_field(), IsEmpty());
 }
 
-TEST_F(RpcsTest, AMissingOrMistypedFieldIsReported) {
+TEST_F(RpcsTest, AFieldOfAnotherTypeIsReportedAsMissing) {
   const Answer stats = *rpcs_.Call("disk.GetDiskStats");
   EXPECT_FALSE(stats.Flag("total_bytes"));
   EXPECT_EQ(rpcs_.missing_field(), "GetDiskStatsResponse.total_bytes");

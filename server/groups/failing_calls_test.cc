@@ -84,7 +84,7 @@ TEST(FailingCallsTest, ADelayedRpcEndsAtItsDeadlineAndChangesNothing) {
   EXPECT_EQ(StateToProto(node.machine->Snapshot()).DebugString(), before);
 }
 
-TEST(FailingCallsTest, AFaultsResourceMatchesAnyFieldOfTheRequest) {
+TEST(FailingCallsTest, AFaultsResourceMatchesNumbersAndTextsButNoSecret) {
   Node node(host::PreparedNode());
   const struct {
     const char* method;

@@ -87,7 +87,7 @@ TEST_F(ResizeTest, AFailedGrowthBelow100MiBIsNotAnError) {
   }
   Inject("wmi.Query/MSFT_Partition", 0x80041001, 1);
   EXPECT_TRUE(Resize(volume, full + 20 * kMiB).ok());
-  // The provider now supports the size.
+  // The fault was for one query only.
   EXPECT_TRUE(Resize(volume, full + 20 * kMiB).ok());
   EXPECT_EQ(Size(volume), full + 20 * kMiB);
   EXPECT_TRUE(Resize(volume, 0).ok());

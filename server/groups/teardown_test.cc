@@ -595,7 +595,7 @@ TEST(TeardownTest, TheNextCallWaitsForTheEndOfALateFormat) {
   EXPECT_EQ(mount(absl::Minutes(2)), absl::OkStatus());
 }
 
-// A listing waits at most a second for an optional class of WMI, and reports the unknown facts.
+// A listing waits at most a second for an optional class of WMI, and then reports which facts are unknown.
 TEST(ListingsTest, ListingsAnswerEvenIfOneWmiClassHangs) {
   for (const std::string& operation : MachineCalls("wmi.Query/")) {
     SCOPED_TRACE(operation);

@@ -53,7 +53,7 @@ absl::StatusOr<std::string> ReadName(std::span<const uint8_t> names, Range range
   if (range.length == 0) return Malformed("it has no substitute name");
   if (range.offset % 2 != 0) return Malformed("the substitute name begins within a character");
   const auto name = FromUtf16Le(names.subspan(range.offset, range.length));
-  // A name that has no UTF-8 spelling cannot be followed by name.
+  // A link cannot be followed if its target has no UTF-8 spelling.
   if (!name) return Malformed("the substitute name is not UTF-16");
   if (absl::StrContains(*name, '\0')) return Malformed("the substitute name holds a NUL");
   return *name;

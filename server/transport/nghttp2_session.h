@@ -204,9 +204,9 @@ class Nghttp2Session final : public Session {
   uint64_t begin_ = 0;       // where the last header block or frame begins in the bytes received
   uint64_t part_bytes_ = 0;  // the bytes of that block or frame; 0 if nghttp2 keeps none of it
   uint64_t part_held_ = 0;   // the bytes that HoldPart() has charged for that block or frame
-  // All bytes received; and the bytes of the preface and of all frames that OnBeginFrame() has
-  // seen. nghttp2 has dropped the difference unread.
-  uint64_t received_ = 0;
+  uint64_t received_ = 0;  // all bytes received
+  // The end of the last frame that OnBeginFrame() has seen, or of the bytes that were charged since.
+  // If it is below `received_`, nghttp2 has dropped the bytes between them unread.
   uint64_t announced_ = NGHTTP2_CLIENT_MAGIC_LEN;
 };
 

@@ -59,7 +59,8 @@ class FakeCallResult : public FakeUnknown<CallResultBase> {
  public:
   explicit FakeCallResult(FakeReply reply) : reply_(std::move(reply)) {}
 
-  // Returns the result at the second call, so that every client must wait, or never if it hangs.
+  // Returns the result at the second call, so that every client must wait. Returns
+  // none if the reply hangs.
   HRESULT STDMETHODCALLTYPE GetResultObject(LONG timeout, IWbemClassObject** object) override {
     if (reply_.hangs) Sleep(static_cast<DWORD>(timeout));
     if (reply_.hangs || !std::exchange(asked_, true)) return WBEM_S_TIMEDOUT;
