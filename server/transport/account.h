@@ -79,9 +79,9 @@ struct Http2Limits {
   // answered early, cost one control frame.
   double dropped_bytes_per_control_frame = 1024;
   // The most bytes that connections hold for a client: what has arrived of messages without room,
-  // twice what has arrived of an unfinished frame or header block, answers that wait for the
-  // client's windows, and writes that the client does not read. 512 unfinished requests of 16 KiB
-  // take 8 MiB. The rest is for answers and unfinished frames.
+  // twice what has arrived of an unfinished frame or header block, frames and answers that wait for
+  // the client, and writes that the client does not read. 512 unfinished requests of 16 KiB take
+  // 8 MiB. The rest is for answers, unfinished frames and queued frames.
   size_t held_bytes = 9 << 20;
   // The bytes that a call takes beside its messages, for its stream and its headers. The tenant's
   // account is charged for them, because a tenant with many processes may have tens of thousands of
@@ -93,6 +93,8 @@ struct Http2Limits {
   // The most frames that wait until a connection's client reads. 256 calls queue at most three
   // each: a window, the headers and the trailers.
   size_t queued_frames = 1024;
+  // The bytes that nghttp2 takes for a queued frame.
+  size_t queued_frame_bytes = 192;
   // Connections that were ended for a violation. A client that overdraws `violations`,
   // `refused_calls` or `discarded` is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};

@@ -116,6 +116,11 @@ class Nghttp2Session final : public Session {
   // Charges twice the bytes, because decoded Huffman codes take up to 8/5 of the encoded bytes.
   // Ends the charge when the block or frame is complete.
   void HoldPart();
+  // Charges the account for the frames that wait until the client reads. Ends the connection if
+  // there are too many.
+  void HoldQueue();
+  // Changes a charge, `*held`, to `bytes`. Ends the session if the account cannot hold them.
+  void Hold(uint64_t bytes, uint64_t* held);
 
   // Called with the header of each frame that nghttp2 processes, before nghttp2 reads the payload.
   void OnBeginFrame(const nghttp2_frame_hd& frame);
@@ -204,9 +209,10 @@ class Nghttp2Session final : public Session {
   uint64_t begin_ = 0;       // where the last header block or frame begins in the bytes received
   uint64_t part_bytes_ = 0;  // the bytes of that block or frame; 0 if nghttp2 keeps none of it
   uint64_t part_held_ = 0;   // the bytes that HoldPart() has charged for that block or frame
-  uint64_t received_ = 0;  // all bytes received
-  // The end of the last frame that OnBeginFrame() has seen, or of the bytes that were charged since.
-  // If it is below `received_`, nghttp2 has dropped the bytes between them unread.
+  uint64_t queue_held_ = 0;  // the bytes that HoldQueue() has charged
+  uint64_t received_ = 0;    // all bytes received
+  // The end of the last frame that OnBeginFrame() has seen, or of the bytes that were charged
+  // since. If it is below `received_`, nghttp2 has dropped the bytes between them unread.
   uint64_t announced_ = NGHTTP2_CLIENT_MAGIC_LEN;
 };
 

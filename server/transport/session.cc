@@ -12,6 +12,9 @@ namespace {
 // 256 calls may send 4 MiB unasked, and the account's room has 1 MiB.
 constexpr int32_t kConnectionWindow = 16 << 20;
 
+// Charges queued frames in steps, so that a session with few of them does not call the account.
+constexpr size_t kQueueStep = 16;
+
 // RFC 9113, section 4.1.
 constexpr size_t kFrameHeader = 9;
 
@@ -48,7 +51,7 @@ Nghttp2Session::Nghttp2Session(const SessionOptions& options, std::shared_ptr<Ht
 
 Nghttp2Session::~Nghttp2Session() {
   nghttp2_session_del(session_);
-  account_->Drop(part_held_);
+  account_->Drop(part_held_ + queue_held_);
 }
 
 void Nghttp2Session::Receive(absl::string_view bytes, Http2Time now) {
@@ -73,9 +76,7 @@ void Nghttp2Session::Receive(absl::string_view bytes, Http2Time now) {
         account_->limits().dropped_bytes_per_control_frame);
     announced_ = received_;
   }
-  if (nghttp2_session_get_outbound_queue_size(session_) > account_->limits().queued_frames) {
-    End(Http2Violation::kControlFrames);
-  }
+  HoldQueue();
 }
 
 void Nghttp2Session::GoAway() {
@@ -94,9 +95,10 @@ void Nghttp2Session::Send(size_t most, std::string* bytes) {
     const uint8_t* frame = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &frame);
     if (size < 0) return End(Http2Violation::kStream);
-    if (size == 0) return;
+    if (size == 0) break;
     bytes->append(reinterpret_cast<const char*>(frame), static_cast<size_t>(size));
   }
+  HoldQueue();
 }
 
 bool Nghttp2Session::ended() const {
@@ -150,17 +152,27 @@ void Nghttp2Session::DropRequest(Call& call) {
   account_->Drop(std::exchange(call.request_held, 0));
 }
 
-void Nghttp2Session::HoldPart() {
-  const uint64_t held = 2 * std::min(received_ - begin_, part_bytes_);
-  if (held <= part_held_) {
-    account_->Drop(part_held_ - held);
-  } else if (!account_->Hold(held - part_held_)) {
-    return EndForMemory(held - part_held_);
+void Nghttp2Session::Hold(uint64_t bytes, uint64_t* held) {
+  if (bytes <= *held) {
+    account_->Drop(*held - bytes);
+  } else if (!account_->Hold(bytes - *held)) {
+    return EndForMemory(bytes - *held);
   }
-  part_held_ = held;
+  *held = bytes;
+}
+
+void Nghttp2Session::HoldPart() {
+  Hold(2 * std::min(received_ - begin_, part_bytes_), &part_held_);
+}
+
+void Nghttp2Session::HoldQueue() {
+  const size_t queued = nghttp2_session_get_outbound_queue_size(session_);
+  if (queued > account_->limits().queued_frames) return End(Http2Violation::kControlFrames);
+  Hold(queued / kQueueStep * kQueueStep * account_->limits().queued_frame_bytes, &queue_held_);
 }
 
 void Nghttp2Session::OnBeginFrame(const nghttp2_frame_hd& frame) {
+  HoldQueue();
   if (frame.type != NGHTTP2_CONTINUATION) {
     begin_ = announced_;
     part_bytes_ = 0;

@@ -424,6 +424,38 @@ TEST_F(SessionAttackTest, TooManyUnreadRefusalsEndTheConnection) {
 
 // --- Memory ---
 
+// A tenant may have thousands of connections, and each of them may have many unread refusals.
+TEST_F(SessionAttackTest, TheAccountIsChargedForUnreadRefusals) {
+  SessionOptions options;
+  options.max_calls = 1;
+  Connect(options);
+  Introduce(false);
+  const size_t before = account_->held_bytes();
+  std::string calls;
+  for (int i = 0; i <= 800; ++i) calls += Call();
+  Receive(calls);
+  EXPECT_GE(account_->held_bytes() - before, 800 * account_->limits().queued_frame_bytes);
+  Sent();
+  EXPECT_EQ(account_->held_bytes(), before) << "the client has read the refusals";
+}
+
+TEST_F(SessionAttackTest, FewUnreadRefusalsEndASessionWhoseTenantHasNoMemory) {
+  const auto tenant = std::make_shared<Http2Account>();
+  account_ = std::make_shared<Http2Account>(Http2Limits(), tenant);
+  SessionOptions options;
+  options.max_calls = 1;
+  Connect(options);
+  Introduce(false);
+  Receive(Call());
+  const size_t others = tenant->limits().held_bytes - tenant->held_bytes();
+  ASSERT_TRUE(tenant->Hold(others));
+  for (int i = 0; i < 100; ++i) Receive(Call());
+  Sent();
+  EXPECT_TRUE(session_->ended());
+  EXPECT_EQ(session_->violation(), kNone);
+  tenant->Drop(others);
+}
+
 TEST_F(SessionAttackTest, TheSizeOfAHeaderListIsLimited) {
   // A long header enters HPACK's table (RFC 7541, section 6.2.1). Then each byte is a copy of it.
   const std::string value(4000, 'v');

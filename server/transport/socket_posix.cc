@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <deque>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -47,10 +47,10 @@ class Poller {
     epoll_event event{.events = events | EPOLLONESHOT, .data = {.u64 = id}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
   }
-  void Post(std::function<void()> work) {
+  void Post(std::function<void()> work, const void* tenant) {
     const MutexLock lock(mutex_);
-    work_.push_back(std::move(work));
-    Wake();
+    ready_.Put(tenant, {.work = std::move(work)});
+    if (ready_.MustWake()) Wake();
   }
 
  private:
@@ -61,10 +61,22 @@ class Poller {
   };
 
   // The id of the eventfd. A stream never has it.
-  static constexpr uint64_t kWork = 0;
+  static constexpr uint64_t kWake = 0;
+
+  // A socket that waits for a thread, or posted work.
+  struct Event {
+    uint64_t id = kWake;
+    std::function<void()> work = nullptr;
+  };
+  // An event for a thread: a stream's events, or posted work, or nothing.
+  struct Taken {
+    std::shared_ptr<SocketStream> stream = nullptr;
+    uint32_t events = 0;
+    std::function<void()> work = nullptr;
+  };
 
   Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = kWork}};
+    epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = kWake}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
   }
 
@@ -74,29 +86,33 @@ class Poller {
     // Fails only if the counter is full, and then a thread wakes as well.
     [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   }
+  // Takes a wake, so that the eventfd can wake the next thread.
+  void TakeWake() {
+    uint64_t count;
+    [[maybe_unused]] const ssize_t taken = read(wake_.get(), &count, sizeof(count));
+    Await(wake_.get(), kWake, EPOLLIN);
+  }
   [[noreturn]] void Run();
-  // Takes the event that is next in turn, and returns its stream, or null without an event.
-  std::shared_ptr<SocketStream> Next(uint32_t* events) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Work();
+  // Takes the event that is next in turn.
+  Taken Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const UniqueFd epoll_, wake_;
   Mutex mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   // Keyed by an id that is never reused, because an event may outlive its stream.
   absl::flat_hash_map<uint64_t, Entry> streams_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWork;
-  std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
-  // The ids of the sockets that wait for a thread, each once.
-  ReadyEvents<uint64_t> ready_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWake;
+  // Holds each socket at most once.
+  ReadyEvents<Event> ready_ ABSL_GUARDED_BY(mutex_);
 };
 
 class SocketStream final : public Stream, public std::enable_shared_from_this<SocketStream> {
  public:
-  explicit SocketStream(UniqueFd socket) : socket_(std::move(socket)) {}
+  SocketStream(UniqueFd socket, const void* tenant) : socket_(std::move(socket)), tenant_(tenant) {}
   ~SocketStream() override { Poller::Get().Remove(id_); }
 
-  absl::Status Open(const void* tenant) {
-    return Poller::Get().Add(socket_.get(), shared_from_this(), tenant, &id_);
+  absl::Status Open() {
+    return Poller::Get().Add(socket_.get(), shared_from_this(), tenant_, &id_);
   }
 
   bool Read(absl::string_view* /*bytes*/) override {
@@ -113,7 +129,7 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
   // The client may still read what was written. Unread bytes take no memory of this process.
   void Disconnect() override { HangUp(); }
   bool Post(std::function<void()> work) override {
-    Poller::Get().Post(std::move(work));
+    Poller::Get().Post(std::move(work), tenant_);
     return true;
   }
 
@@ -167,6 +183,7 @@ class SocketStream final : public Stream, public std::enable_shared_from_this<So
   }
 
   const UniqueFd socket_;
+  const void* const tenant_;
   uint64_t id_ = 0;
   absl::string_view left_;  // of the write under way
   Mutex mutex_;
@@ -214,57 +231,40 @@ void Poller::Run() {
                          may_sleep && !pace.is_fast() ? -1 : 0);
       pace.Looked(begin, static_cast<size_t>(std::max(count, 0)));
     }
-    bool has_work = false;
-    uint32_t ready = 0;
-    std::shared_ptr<SocketStream> stream;
+    Taken next;
     {
       const MutexLock lock(mutex_);
       ready_.EndLook(may_sleep);
       for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<size_t>(i)];
-        if (event.data.u64 == kWork) {
-          has_work = true;
+        if (event.data.u64 == kWake) {
+          TakeWake();
+          ready_.WakeTaken();
         } else if (const auto found = streams_.find(event.data.u64); found != streams_.end()) {
           Entry& entry = found->second;
-          if (entry.ready == 0) ready_.Put(entry.tenant, event.data.u64);
+          if (entry.ready == 0) ready_.Put(entry.tenant, {.id = event.data.u64});
           entry.ready |= event.events;
         }
       }
-      // A thread that must run posted work takes no event, because the event's call may block it.
-      if (!has_work) stream = Next(&ready);
+      next = Next();
       // Another thread takes the remaining events, because a call may keep this one.
       if (ready_.MustWake()) Wake();
     }
-    if (has_work) Work();
-    if (stream != nullptr) stream->OnEvent(ready);
+    if (next.stream != nullptr) next.stream->OnEvent(next.events);
+    if (next.work != nullptr) next.work();
   }
 }
 
-std::shared_ptr<SocketStream> Poller::Next(uint32_t* events) {
+Poller::Taken Poller::Next() {
   while (!ready_.empty()) {
-    const auto found = streams_.find(ready_.Take());
+    Event event = ready_.Take();
+    if (event.work != nullptr) return {.work = std::move(event.work)};
+    const auto found = streams_.find(event.id);
     if (found == streams_.end()) continue;
-    *events = std::exchange(found->second.ready, 0);
-    if (std::shared_ptr<SocketStream> next = found->second.stream.lock()) return next;
+    const uint32_t events = std::exchange(found->second.ready, 0);
+    if (auto stream = found->second.stream.lock()) return {.stream = stream, .events = events};
   }
-  return nullptr;
-}
-
-// Runs the posted work. Lets another thread be woken for later work first, because this work may
-// take a while.
-void Poller::Work() {
-  uint64_t count;
-  [[maybe_unused]] const ssize_t taken = read(wake_.get(), &count, sizeof(count));
-  std::deque<std::function<void()>> work;
-  {
-    const MutexLock lock(mutex_);
-    work.swap(work_);
-    // The counter may have been written to wake a thread for `ready_`.
-    ready_.WakeTaken();
-    if (ready_.MustWake()) Wake();
-  }
-  Await(wake_.get(), kWork, EPOLLIN);
-  for (const auto& one : work) one();
+  return {};
 }
 
 }  // namespace
@@ -274,8 +274,8 @@ size_t ReadingThreads() {
 }
 
 absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket, const void* tenant) {
-  auto stream = std::make_shared<SocketStream>(std::move(socket));
-  if (absl::Status opened = stream->Open(tenant); !opened.ok()) return opened;
+  auto stream = std::make_shared<SocketStream>(std::move(socket), tenant);
+  if (absl::Status opened = stream->Open(); !opened.ok()) return opened;
   return stream;
 }
 

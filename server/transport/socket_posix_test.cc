@@ -27,6 +27,7 @@ class Reader final : public Stream::Events {
     absl::string_view bytes;
     EXPECT_FALSE(stream_->Read(&bytes));
   }
+  void Post() { EXPECT_TRUE(stream_->Post(on_read_)); }
   void Send() { EXPECT_EQ(write(client_.get(), "x", 1), 1); }
 
  private:
@@ -42,6 +43,13 @@ TEST(SocketStreamTest, ATenantsManyStreamsDelayOnlyThatTenant) {
   std::deque<Reader> readers;
   ExpectTurns([&](const void* tenant, std::function<void()> work) {
     readers.emplace_back(tenant, std::move(work)).Send();
+  });
+}
+
+TEST(SocketStreamTest, ATenantsPostedWorkDelaysOnlyThatTenant) {
+  std::deque<Reader> readers;
+  ExpectTurns([&](const void* tenant, std::function<void()> work) {
+    readers.emplace_back(tenant, std::move(work)).Post();
   });
 }
 
