@@ -77,6 +77,9 @@ class Folders {
   virtual absl::StatusOr<std::vector<std::filesystem::path>> Names(
       const std::filesystem::path& folder) = 0;
 
+  // Replaces the content of a file, and waits until the disk has it.
+  virtual absl::Status Write(const std::filesystem::path& path, const std::string& content) = 0;
+
   // Returns an account's name in the form `BUILTIN\Users`, or the SID if it has none.
   virtual std::string NameOf(const std::string& sid) = 0;
 };

@@ -111,6 +111,19 @@ class WindowsFolders final : public Folders {
     return names;
   }
 
+  absl::Status Write(const fs::path& path, const std::string& content) override {
+    const win32::UniqueHandle file(CreateFileW(path.c_str(), GENERIC_WRITE, 0, nullptr,
+                                               CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr));
+    DWORD written = 0;
+    if (file.valid() &&
+        WriteFile(file.get(), content.data(), static_cast<DWORD>(content.size()), &written,
+                  nullptr) &&
+        FlushFileBuffers(file.get())) {
+      return absl::OkStatus();
+    }
+    return win32::LastError(path.string());
+  }
+
   std::string NameOf(const std::string& sid) override {
     PSID binary = nullptr;
     if (!ConvertStringSidToSidW(Utf16(sid).c_str(), &binary)) return sid;

@@ -53,6 +53,14 @@ bool Installer::Step(const std::string& what) {
   return !environment_.dry_run;
 }
 
+absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> Installer::Lock() {
+  // This deadline has passed, so that the call does not wait.
+  auto held = environment_.locks->Acquire(CallContext(SteadyTime::Now()), "csi-proxy-service");
+  if (!absl::IsDeadlineExceeded(held.status())) return held;
+  return absl::FailedPreconditionError(
+      "another installer is at work on this node: wait until it has ended, then try again");
+}
+
 bool Installer::Exists() { return environment_.services->Status(name_).ok(); }
 
 absl::StatusOr<InstallRequest> Installer::WithDefaults(
@@ -77,6 +85,8 @@ absl::StatusOr<InstallRequest> Installer::WithDefaults(
 }
 
 absl::Status Installer::Install(const InstallRequest& given) {
+  ABSL_ASSIGN_OR_RETURN(const auto lock, Lock());
+  ABSL_RETURN_IF_ERROR(EndInterruptedUpgrade(given.repair_folders));
   std::error_code error;
   ServiceConfig wanted = given.config;
   const auto present = environment_.services->Config(name_, wanted);
@@ -160,13 +170,18 @@ absl::Status Installer::Install(const InstallRequest& given) {
 }
 
 absl::Status Installer::Uninstall() {
+  ABSL_ASSIGN_OR_RETURN(const auto lock, Lock());
   if (!Exists()) {
     *environment_.out << "there is no service " << name_ << "\n";
     return absl::OkStatus();
   }
+  ABSL_ASSIGN_OR_RETURN(const auto config, environment_.services->Config(name_, {}));
   ABSL_RETURN_IF_ERROR(Stop());
   if (!Step(absl::StrCat("delete service ", name_))) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
+  // A later service must not get the program of an earlier one.
+  std::error_code error;
+  fs::remove(MarkerOf(Utf8Path(config.command[0])), error);
   ABSL_RETURN_IF_ERROR(environment_.services->RemoveEventSource(kEventSource));
   ABSL_RETURN_IF_ERROR(SetOnPath(DefaultFolder(), false));
   // A service marked for deletion exists until its last handle is closed.
@@ -185,6 +200,10 @@ absl::Status Installer::Uninstall() {
 
 absl::Status Installer::Start() {
   ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+  // An installer that was killed in Terminate() has left the service without failure actions.
+  if (!environment_.dry_run) {
+    ABSL_RETURN_IF_ERROR(environment_.services->ResumeRestart(name_));
+  }
   if (status.state == ServiceState::kRunning) {
     *environment_.out << "service " << name_ << " is already running\n";
     return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/locks/process_locks.h"
 #include "server/options/options.h"
 #include "service_installer/folder_access.h"
 #include "service_installer/scm.h"
@@ -46,11 +48,16 @@ struct InstallRequest {
   bool repair_folders = false;
 };
 
+// Install(), Upgrade() and Uninstall() return FAILED_PRECONDITION while another installer is in one
+// of them. Install() and Upgrade() first undo an upgrade that was interrupted: they put the last
+// program that worked back, and start it if the service ran.
 class Installer {
  public:
   struct Environment {
     ServiceManager* services;
     Folders* folders;
+    // The locks between the installers of this node.
+    ProcessLocks* locks;
     // Returns the pipes that answer.
     std::function<std::set<std::string>()> answering_pipes;
     // Receives the messages about each step.
@@ -82,15 +89,16 @@ class Installer {
   // pipes that answered before (at least one) answer. Stops it again if it was stopped. On failure
   // restores the old program, starts it if it ran, and returns the reason. INVALID_ARGUMENT, before
   // any change, if the service would not start with its flags. FAILED_PRECONDITION if other
-  // accounts than administrators may change the program's folder, unless `repair_folders`.
+  // accounts than administrators may change a program that the upgrade may start, or the program's
+  // folder, unless `repair_folders`.
   absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
   // Stops and removes the service, its event source, and Install()'s folder on the PATH. Keeps the
   // program and files. OK if there is no service.
   absl::Status Uninstall();
 
-  // Starts the service and waits until it runs. FAILED_PRECONDITION with the exit code if it ends;
-  // DEADLINE_EXCEEDED after `patience`.
+  // Starts the service and waits until it runs. Gives it failure actions if it has none.
+  // FAILED_PRECONDITION with the exit code if it ends; DEADLINE_EXCEEDED after `patience`.
   absl::Status Start();
 
   // Stops the service and waits until it has stopped. After `patience`, terminates its process.
@@ -110,6 +118,16 @@ class Installer {
   absl::Status MakeFolderSafe(const std::filesystem::path& folder, FolderUse use, bool repair);
   absl::Status PutPrograms(const std::filesystem::path& source,
                            const std::filesystem::path& program, bool is_upgrade);
+  // The steps of Upgrade(), which are defined with it.
+  struct Before;
+  absl::Status EndInterruptedUpgrade(bool repair_folders);
+  absl::Status Replace(const std::filesystem::path& program, bool repair_folders);
+  absl::Status CheckProgram(const std::filesystem::path& file);
+  absl::Status PutBack(const std::filesystem::path& target, const Before& before);
+  absl::Status RunAgain(const std::filesystem::path& target, const Before& before);
+
+  // Returns the lock that excludes other installers.
+  absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> Lock();
   absl::Status RegisterEventSource();
   absl::StatusOr<InstallRequest> WithDefaults(InstallRequest request,
                                               const absl::StatusOr<ServiceConfig>& present);
@@ -124,6 +142,10 @@ class Installer {
   Environment environment_;
   std::string name_;
 };
+
+// Returns the path of the marker: a file that exists while the program is upgraded, and stays if
+// the installer is killed.
+std::filesystem::path MarkerOf(const std::filesystem::path& program);
 
 // Returns true if a service runs csi-proxy itself rather than a wrapper.
 bool IsOurs(const ServiceConfig& config);

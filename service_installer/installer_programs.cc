@@ -1,8 +1,12 @@
 // The installer's actions on the program files.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <ostream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 #include "service_installer/installer.h"
 
@@ -22,52 +26,70 @@ absl::Status Move(const fs::path& from, const fs::path& to) {
   return error ? FileError("move", from, error) : absl::OkStatus();
 }
 
-// The number of names for previous programs.
-constexpr int kPreviousNames = 10;
-
-// Returns the name of a previous program: `target` with the suffix `.old`, `.old1`, ... `.old9`.
-fs::path PreviousName(const fs::path& target, int i) {
-  fs::path name = target;
-  return name += i == 0 ? ".old" : absl::StrCat(".old", i);
+absl::Status Remove(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  return error ? FileError("remove", path, error) : absl::OkStatus();
 }
 
-// Returns the path to which the present program can be moved: the first PreviousName() from which
-// an earlier program can be removed. Windows does not remove a program that a process still uses.
-fs::path NameForPrevious(const fs::path& target) {
-  fs::path name = PreviousName(target, 0);
-  std::error_code error;
-  for (int i = 1; i < kPreviousNames && !fs::remove(name, error) && fs::exists(name, error); ++i) {
-    name = PreviousName(target, i);
-  }
-  return name;
-}
+// The program that an upgrade replaces gets a name with one of these suffixes.
+constexpr const char* kPreviousSuffixes[] = {".old",  ".old1", ".old2", ".old3", ".old4",
+                                             ".old5", ".old6", ".old7", ".old8", ".old9"};
 
-// Returns the newest program at a PreviousName(), or an empty path.
-fs::path FindPrevious(const fs::path& target) {
-  fs::path newest;
+fs::path With(fs::path path, const std::string& suffix) { return path += suffix; }
+
+// Returns a suffix that no file has. Earlier programs stay until a newer one has worked; Windows
+// does not remove those that a process still uses.
+absl::StatusOr<std::string> FreeSuffix(const fs::path& target) {
   std::error_code error;
-  for (int i = 0; i < kPreviousNames; ++i) {
-    const fs::path name = PreviousName(target, i);
-    if (!fs::is_regular_file(name, error)) continue;
-    if (newest.empty() || fs::last_write_time(name, error) > fs::last_write_time(newest, error)) {
-      newest = name;
-    }
+  for (const char* suffix : kPreviousSuffixes) {
+    if (!fs::exists(With(target, suffix), error)) return suffix;
   }
-  return newest;
+  return absl::FailedPreconditionError(
+      absl::StrCat(target.string(),
+                   " has an earlier program at each name from .old to .old9: "
+                   "delete these files, then try again"));
 }
 
 // Copies a file to a path after removing what is there. Writing into an existing file would keep
 // its owner, its access list and the handles of programs that have it open.
 absl::Status Put(const fs::path& from, const fs::path& to) {
+  ABSL_RETURN_IF_ERROR(Remove(to));
   std::error_code error;
-  fs::remove(to, error);
-  if (error) return FileError("remove", to, error);
   // Without overwrite_existing the copy fails if the name is taken, also by a link.
   fs::copy_file(from, to, error);
   return error ? FileError("copy", from, error) : absl::OkStatus();
 }
 
 }  // namespace
+
+// The state before an upgrade. The default is for a marker that cannot be read: the program at its
+// place counts as the last one that worked.
+struct Installer::Before {
+  // The last program that worked has this suffix as soon as another program may have its name.
+  std::string suffix;
+  bool ran = true;
+  std::set<std::string> pipes;
+
+  static Before Read(const fs::path& marker) {
+    std::ifstream file(marker);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    if (lines.size() < 3 || lines.back() != kEnd ||
+        std::ranges::find(kPreviousSuffixes, lines[0]) == std::end(kPreviousSuffixes)) {
+      return {};
+    }
+    return {lines[0], lines[1] != kStopped, {lines.begin() + 2, lines.end() - 1}};
+  }
+  std::string Text() const {
+    return absl::StrCat(suffix, "\n", ran ? "ran" : kStopped, "\n", absl::StrJoin(pipes, "\n"),
+                        pipes.empty() ? "" : "\n", kEnd, "\n");
+  }
+
+  static constexpr char kStopped[] = "stopped", kEnd[] = "end";
+};
+
+fs::path MarkerOf(const fs::path& program) { return With(program, ".upgrading"); }
 
 absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& program,
                                     bool is_upgrade) {
@@ -84,11 +106,67 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
     if (!put.ok()) *environment_.out << put.message() << "\n";
   }
   ABSL_RETURN_IF_ERROR(Put(source / kInstallerName, service));
-  if (is_upgrade) return Upgrade(source / kProgramName);
+  if (is_upgrade) return Replace(source / kProgramName, false);
   return Put(source / kProgramName, program);
 }
 
 absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
+  ABSL_ASSIGN_OR_RETURN(const auto lock, Lock());
+  ABSL_RETURN_IF_ERROR(EndInterruptedUpgrade(repair_folders));
+  return Replace(program, repair_folders);
+}
+
+absl::Status Installer::EndInterruptedUpgrade(bool repair_folders) {
+  const auto config = environment_.services->Config(name_, {});
+  if (!config.ok() || !IsOurs(*config)) return absl::OkStatus();
+  const fs::path target = Utf8Path(config->command[0]);
+  std::error_code error;
+  if (!fs::exists(MarkerOf(target), error)) return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));
+  ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, MarkerOf(target)));
+  if (!Step(absl::StrCat("undo the interrupted upgrade of ", target.string()))) {
+    return absl::OkStatus();
+  }
+  const Before before = Before::Read(MarkerOf(target));
+  ABSL_RETURN_IF_ERROR(PutBack(target, before));
+  // This does not keep another program from being installed. The marker stays until one works.
+  if (const absl::Status runs = RunAgain(target, before); !runs.ok()) {
+    *environment_.out << "the old program does not run again: " << runs.message() << "\n";
+  }
+  return absl::OkStatus();
+}
+
+// Checks a program that a rollback starts.
+absl::Status Installer::CheckProgram(const fs::path& file) {
+  const absl::Status safe = CheckFile(*environment_.folders, file);
+  if (safe.ok()) return safe;
+  return absl::Status(safe.code(), absl::StrCat(safe.message(),
+                                                ". Stop the service, delete this file, and run "
+                                                "install"));
+}
+
+// Stops the service, and gives the last program that worked its place back.
+absl::Status Installer::PutBack(const fs::path& target, const Before& before) {
+  const fs::path previous = With(target, before.suffix);
+  std::error_code error;
+  const bool moved = !before.suffix.empty() && fs::exists(previous, error);
+  ABSL_RETURN_IF_ERROR(CheckProgram(moved ? previous : target));
+  ABSL_RETURN_IF_ERROR(Stop());
+  if (!moved) return absl::OkStatus();
+  fs::remove(target, error);
+  return Move(previous, target);
+}
+
+// Starts the service if it ran before the upgrade. Then nothing is left of the upgrade.
+absl::Status Installer::RunAgain(const fs::path& target, const Before& before) {
+  // The pipes of a Go release do not answer the check, so such a release is only started.
+  if (before.ran) {
+    ABSL_RETURN_IF_ERROR(before.pipes.empty() ? Start() : StartWith(before.pipes));
+  }
+  return Remove(MarkerOf(target));
+}
+
+absl::Status Installer::Replace(const fs::path& program, bool repair_folders) {
   ABSL_RETURN_IF_ERROR(RefuseVariables(program.string()));
   std::error_code error;
   if (!fs::is_regular_file(program, error)) {
@@ -101,7 +179,6 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   }
   ABSL_RETURN_IF_ERROR(ReadFlags(config).status());
   ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
-  const bool ran = status.state != ServiceState::kStopped;
   const fs::path target = Utf8Path(config.command[0]);
   if (fs::equivalent(program, target, error)) {
     return absl::InvalidArgumentError(
@@ -114,60 +191,59 @@ absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
                          program.string(), ", start it, check that its pipes answer"))) {
     return absl::OkStatus();
   }
-  // An upgrade that was killed between its two moves has left the program at another name.
   if (!fs::exists(target, error)) {
-    const fs::path previous = FindPrevious(target);
-    if (previous.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("there is no program ", target.string(), ": run install"));
-    }
-    ABSL_RETURN_IF_ERROR(Move(previous, target));
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is no program ", target.string(), ": run install"));
   }
-  const std::set<std::string> pipes = environment_.answering_pipes();
+  const fs::path marker = MarkerOf(target);
+  Before before;
+  if (fs::exists(marker, error)) {
+    before = Before::Read(marker);
+  } else {
+    before.ran = status.state != ServiceState::kStopped;
+    before.pipes = environment_.answering_pipes();
+  }
+  ABSL_ASSIGN_OR_RETURN(before.suffix, FreeSuffix(target));
 
   // Copies the program before it stops the service, so that a full disk or a missing file does no
   // harm.
   ABSL_RETURN_IF_ERROR(Put(program, incoming));
   ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, incoming));
+  ABSL_RETURN_IF_ERROR(CheckProgram(target));
+  ABSL_RETURN_IF_ERROR(environment_.folders->Write(marker, before.Text()));
   if (const absl::Status stopped = Stop(); !stopped.ok()) {
     fs::remove(incoming, error);
     // The service may end after this, as asked, and would not run again.
-    absl::Status again = ran ? Start() : absl::OkStatus();
+    absl::Status again = before.ran ? Start() : absl::OkStatus();
     if (!again.ok() && Await(ServiceState::kStopped).ok()) again = Start();
+    if (again.ok()) again = Remove(marker);
     if (again.ok()) return stopped;
     return absl::Status(stopped.code(), absl::StrCat(stopped.message(),
                                                      "; and the old program does not run again: ",
                                                      again.message()));
   }
-  const fs::path previous = NameForPrevious(target);
-  absl::Status swapped = Move(target, previous);
-  if (swapped.ok()) {
-    swapped = Move(incoming, target);
-    if (!swapped.ok()) (void)Move(previous, target);
-  }
-  absl::Status upgraded = swapped.ok() ? StartWith(pipes) : swapped;
+  absl::Status upgraded = Move(target, With(target, before.suffix));
+  if (upgraded.ok()) upgraded = Move(incoming, target);
+  if (upgraded.ok()) upgraded = StartWith(before.pipes);
   if (upgraded.ok()) {
-    fs::remove(previous, error);
-    if (!ran) return Stop();
-    return absl::OkStatus();
+    for (const char* suffix : kPreviousSuffixes) fs::remove(With(target, suffix), error);
+    if (!before.ran) {
+      ABSL_RETURN_IF_ERROR(Stop());
+    }
+    return Remove(marker);
   }
 
   *environment_.out << "the new program does not work: " << upgraded.message()
                     << "\nrestoring the old one\n";
-  absl::Status restored = Stop();
-  if (restored.ok() && swapped.ok()) {
-    fs::remove(target, error);
-    restored = Move(previous, target);
-  }
+  absl::Status restored = PutBack(target, before);
   if (restored.ok() && !fs::exists(target, error)) {
     restored = absl::NotFoundError(absl::StrCat(target.string(), " is missing"));
   }
-  // The pipes of a Go release do not answer the check, so such a release is only started.
-  if (restored.ok() && ran) restored = pipes.empty() ? Start() : StartWith(pipes);
+  if (restored.ok()) restored = RunAgain(target, before);
   if (!restored.ok()) {
     return absl::InternalError(absl::StrCat(
         "upgrade: ", upgraded.message(), "; and the old program could not be restored: ",
-        restored.message(), " (it is at ", previous.string(), ")"));
+        restored.message(), " (it is at ", With(target, before.suffix).string(), ")"));
   }
   return absl::AbortedError(
       absl::StrCat("upgrade: ", upgraded.message(), "; the old program has been restored"));

@@ -183,23 +183,6 @@ TEST_F(InstallerTest, UpgradeSucceedsIfAnOldProgramCannotBeRemoved) {
   EXPECT_EQ(Content(program), "serves new");
 }
 
-// An upgrade that is killed between its two moves leaves the service without a program.
-TEST_F(InstallerTest, UpgradeBeginsWithTheProgramThatAnInterruptedUpgradeMovedAside) {
-  const fs::path program = directory_ / "csi-proxy.exe";
-  for (const auto& [fresh, kept] :
-       {std::pair{"serves new", "serves new"}, {"fails", "serves old"}}) {
-    OldService("csi-proxy", Program("csi-proxy.exe", "serves old"), {"-windows-service"});
-    ASSERT_TRUE(New().Stop().ok());
-    fs::rename(program, program.string() + ".old");
-    std::ofstream(program.string() + ".new") << "half of";
-    const absl::Status status = New().Upgrade(Program("new.exe", fresh));
-    EXPECT_EQ(status.ok(), absl::string_view(fresh) == kept) << status;
-    EXPECT_EQ(Content(program), kept);
-    EXPECT_FALSE(fs::exists(program.string() + ".old"));
-    EXPECT_FALSE(fs::exists(program.string() + ".new"));
-  }
-}
-
 TEST_F(InstallerTest, UpgradeRefusesAServiceWithoutAProgram) {
   OldService("csi-proxy", directory_ / "csi-proxy.exe", {"-windows-service"});
   const absl::Status status = New().Upgrade(Program("new.exe", "serves new"));
@@ -216,6 +199,7 @@ TEST_F(InstallerTest, AfterAFailedStopTheOldProgramRunsAgain) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(Content(program), "stuck");
   EXPECT_FALSE(fs::exists(program.string() + ".new"));
+  EXPECT_FALSE(fs::exists(MarkerOf(program)));
   EXPECT_EQ(services_.services.at("csi-proxy").status.state, ServiceState::kRunning);
 }
 

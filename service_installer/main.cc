@@ -180,8 +180,10 @@ absl::Status Act(Arguments arguments) {
   Refused refused;
   ABSL_ASSIGN_OR_RETURN(auto services, OpenServiceManager(&refused));
   const std::unique_ptr<Folders> folders = ThisMachinesFolders();
+  ABSL_ASSIGN_OR_RETURN(const auto locks, NewProcessLocks(""));
   environment.services = services.get();
   environment.folders = folders.get();
+  environment.locks = locks.get();
   environment.answering_pipes = AnsweringPipes;
   environment.out = &std::cout;
   ABSL_ASSIGN_OR_RETURN(Installer installer, Installer::Create(environment, arguments.name));

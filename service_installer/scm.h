@@ -52,7 +52,8 @@ class ServiceManager {
   // and restarts the service, except after SuspendRestart().
   virtual absl::Status Terminate(const std::string& name, uint32_t process_id,
                                  const std::string& program) = 0;
-  // Remove and restore the failure actions of the service.
+  // Remove and restore the failure actions of the service. If this object has removed none,
+  // ResumeRestart() gives a service without failure actions those of ServiceConfig().
   virtual absl::Status SuspendRestart(const std::string& name) = 0;
   virtual absl::Status ResumeRestart(const std::string& name) = 0;
 

@@ -202,6 +202,14 @@ class Manager final : public ServiceManager {
 
   absl::Status ResumeRestart(const std::string& name) override {
     ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_ALL_ACCESS));
+    if (!suspended_.contains(name)) {
+      std::vector<BYTE> present;
+      if (QueryConfig2(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS, &present) &&
+          reinterpret_cast<const SERVICE_FAILURE_ACTIONSW*>(present.data())->cActions == 0) {
+        SetRestart(service.get(), ServiceConfig());
+      }
+      return absl::OkStatus();
+    }
     if (!ChangeServiceConfig2W(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS,
                                suspended_[name].data())) {
       return win32::LastError(absl::StrCat(name, ": ChangeServiceConfig2"));
@@ -301,6 +309,16 @@ class Manager final : public ServiceManager {
     }
   }
 
+  void SetRestart(SC_HANDLE service, const ServiceConfig& config) {
+    SC_ACTION restart{.Type = SC_ACTION_RESTART,
+                      .Delay = static_cast<DWORD>(absl::ToInt64Milliseconds(config.restart_delay))};
+    SERVICE_FAILURE_ACTIONSW actions{};
+    actions.dwResetPeriod = static_cast<DWORD>(absl::ToInt64Seconds(config.failure_reset));
+    actions.cActions = 1;
+    actions.lpsaActions = &restart;
+    Set(service, "failure actions", SERVICE_CONFIG_FAILURE_ACTIONS, &actions);
+  }
+
   void WriteExtras(SC_HANDLE service, const ServiceConfig& config) {
     std::wstring description = Utf16(config.description);
     SERVICE_DESCRIPTIONW text{.lpDescription = description.data()};
@@ -312,13 +330,7 @@ class Manager final : public ServiceManager {
       Set(service, "delayed start", SERVICE_CONFIG_DELAYED_AUTO_START_INFO, &delayed);
     }
 
-    SC_ACTION restart{.Type = SC_ACTION_RESTART,
-                      .Delay = static_cast<DWORD>(absl::ToInt64Milliseconds(config.restart_delay))};
-    SERVICE_FAILURE_ACTIONSW actions{};
-    actions.dwResetPeriod = static_cast<DWORD>(absl::ToInt64Seconds(config.failure_reset));
-    actions.cActions = 1;
-    actions.lpsaActions = &restart;
-    Set(service, "failure actions", SERVICE_CONFIG_FAILURE_ACTIONS, &actions);
+    SetRestart(service, config);
     // Without the flag, the manager does not treat a service that reports STOPPED with an error
     // code as failed
     // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
@@ -27,10 +29,10 @@ inline std::string Content(const std::filesystem::path& path) {
   return text.str();
 }
 
-// A service manager in memory. The first word in a program's file is its behaviour: `serves`;
-// `fails` (ends with an exit code); `hangs` (never runs, and accepts no stop); `mute` (runs, but no
-// pipe answers); `stuck` (serves, but never stops); `slow` (takes long to stop, reporting
-// progress). Failure actions restart a process that is terminated.
+// A service manager in memory. The first words in a program's file are its behaviour: `serves`;
+// `serves one` (a single pipe); `fails` (ends with an exit code); `hangs` (never runs, and accepts
+// no stop); `mute` (runs, but no pipe answers); `stuck` (serves, but never stops); `slow` (takes
+// long to stop, reporting progress). Failure actions restart a process that is terminated.
 class FakeManager final : public ServiceManager {
  public:
   struct Service {
@@ -68,7 +70,7 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
   absl::Status Start(const std::string& name) override {
-    calls.push_back("start " + name);
+    Call("start " + name);
     Service& service = services.at(name);
     running_program = service.config.command[0];
     const std::string program = Content(running_program);
@@ -86,7 +88,7 @@ class FakeManager final : public ServiceManager {
     if (status.state == ServiceState::kStartPending) {
       return absl::UnavailableError("the service cannot accept control messages at this time");
     }
-    calls.push_back("stop " + name);
+    Call("stop " + name);
     if (Runs(name, "stuck") || Runs(name, "slow")) {
       status.state = ServiceState::kStopPending;
     } else {
@@ -115,7 +117,7 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
   absl::Status ResumeRestart(const std::string& name) override {
-    calls.push_back("resume " + name);
+    if (restart_suspended) calls.push_back("resume " + name);
     restart_suspended = false;
     return absl::OkStatus();
   }
@@ -138,6 +140,11 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
 
+  void Call(const std::string& call) {
+    calls.push_back(call);
+    if (before_call) before_call(call);
+  }
+
   // Returns true if the service's program has this behaviour.
   bool Runs(const std::string& name, const char* kind) const {
     return absl::StartsWith(Content(services.at(name).config.command[0]), kind);
@@ -147,6 +154,7 @@ class FakeManager final : public ServiceManager {
     for (const auto& [name, service] : services) {
       if (service.status.state == ServiceState::kRunning &&
           absl::StartsWith(Content(service.config.command[0]), "serves")) {
+        if (Runs(name, "serves one")) return {"csi-proxy-disk-v1"};
         return {"csi-proxy-disk-v1", "csi-proxy-volume-v1"};
       }
     }
@@ -155,6 +163,8 @@ class FakeManager final : public ServiceManager {
 
   std::map<std::string, Service> services;
   std::vector<std::string> calls;
+  // Sees each start and stop before it takes effect.
+  std::function<void(const std::string& call)> before_call;
   std::set<std::string> event_sources;
   std::string path = R"(%SystemRoot%\system32;C:\tools\)";
   bool can_suspend = true;
@@ -195,6 +205,10 @@ class FakeFolders final : public Folders {
     }
     return names;
   }
+  absl::Status Write(const std::filesystem::path& path, const std::string& content) override {
+    std::ofstream(path) << content;
+    return absl::OkStatus();
+  }
   std::string NameOf(const std::string& sid) override {
     return sid == "S-1-5-32-545" ? "BUILTIN\\Users" : sid;
   }
@@ -202,6 +216,26 @@ class FakeFolders final : public Folders {
   std::set<std::filesystem::path> unsafe, replaceable, missing;
   std::map<std::filesystem::path, FolderUse> protected_folders;
   std::map<std::filesystem::path, ObjectAccess> files;
+};
+
+// A lock in memory.
+class FakeLocks final : public ProcessLocks {
+ public:
+  absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext& context,
+                                                absl::string_view) override {
+    if (taken) return context.Check();
+    return std::make_unique<Lock>(&taken);
+  }
+
+  // True while an installer holds the lock.
+  bool taken = false;
+
+ private:
+  struct Lock final : Held {
+    explicit Lock(bool* taken) : taken(taken) { *taken = true; }
+    ~Lock() override { *taken = false; }
+    bool* const taken;
+  };
 };
 
 class InstallerTest : public testing::Test {
@@ -223,7 +257,12 @@ class InstallerTest : public testing::Test {
   Installer New(const std::string& name = "", bool dry_run = false) {
     auto installer = Installer::Create({.services = &services_,
                                         .folders = &folders_,
-                                        .answering_pipes = [this] { return services_.Pipes(); },
+                                        .locks = &locks_,
+                                        .answering_pipes =
+                                            [this] {
+                                              if (before_asking_) before_asking_();
+                                              return services_.Pipes();
+                                            },
                                         .out = &out_,
                                         .dry_run = dry_run,
                                         .patience = absl::Milliseconds(100),
@@ -256,6 +295,9 @@ class InstallerTest : public testing::Test {
   const std::filesystem::path directory_;
   FakeManager services_;
   FakeFolders folders_;
+  FakeLocks locks_;
+  // Runs before the pipes are asked.
+  std::function<void()> before_asking_;
   std::ostringstream out_;
 };
 

@@ -29,7 +29,9 @@ if ($found.Count -gt 1) { throw "several services run csi-proxy.exe: name one wi
 $name = $found[0].Name
 $present = [regex]::Match($found[0].PathName, $pattern).Groups[1].Value
 
-if ((Get-FileHash $present).Hash -eq (Get-FileHash $program).Hash) {
+# After an interrupted upgrade, the program may be missing, or be one that never worked.
+$interrupted = Test-Path -LiteralPath "$present.upgrading"
+if (-not $interrupted -and (Get-FileHash $present).Hash -eq (Get-FileHash $program).Hash) {
   "service $name runs this csi-proxy already"
 } else {
   # `if` returns a list of one word as the word, which @more would take apart letter by letter.
