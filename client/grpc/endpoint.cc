@@ -8,7 +8,6 @@
 #include <atomic>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/pipe/io_port.h"
@@ -144,22 +143,17 @@ class Endpoint final : public grpc_endpoint {
     grpc_closure* const done = std::exchange(read_done_, nullptr);
     grpc_error_handle failure;
     const absl::string_view read(read_.data(), bytes);
-    std::vector<absl::string_view> pieces;
-    if (error != ERROR_SUCCESS || read.empty() || connection_.watcher == nullptr) {
-      pieces.push_back(read);
-    } else if (!connection_.watcher->Read(read, &pieces)) {
+    if (error == ERROR_SUCCESS && !read.empty() && connection_.admits != nullptr &&
+        !connection_.admits(read)) {
       error = ERROR_INVALID_DATA;
       // Without Disconnect(), an unread write would keep gRPC from closing the connection.
       connection_.stream->Disconnect();
       Shutdown();
     }
     if (error == ERROR_SUCCESS && bytes > 0) {
-      // Slices are no larger than their content, because gRPC 1.51 keeps all slices of an
+      // The slice is no larger than its content, because gRPC 1.51 keeps all slices of an
       // incomplete message (frame_data.cc).
-      for (const absl::string_view piece : pieces) {
-        grpc_slice_buffer_add(read_slices_,
-                              grpc_slice_from_copied_buffer(piece.data(), piece.size()));
-      }
+      grpc_slice_buffer_add(read_slices_, grpc_slice_from_copied_buffer(read.data(), read.size()));
     } else {
       NotifyClosed();
       failure = Failure("read", error == ERROR_SUCCESS ? DWORD{ERROR_BROKEN_PIPE} : error);
@@ -181,7 +175,6 @@ class Endpoint final : public grpc_endpoint {
       Append(*slices, &joined_);
       left_ = joined_;
     }
-    writing_ = left_;
     WriteOn();
   }
 
@@ -208,9 +201,6 @@ class Endpoint final : public grpc_endpoint {
   }
 
   void EndWrite(DWORD error) {
-    if (error == ERROR_SUCCESS && connection_.watcher != nullptr) {
-      connection_.watcher->Written(writing_);
-    }
     grpc_closure* const done = std::exchange(write_done_, nullptr);
     grpc_core::ExecCtx::Run(DEBUG_LOCATION, done,
                             error == ERROR_SUCCESS ? absl::OkStatus() : Failure("write", error));
@@ -240,7 +230,7 @@ class Endpoint final : public grpc_endpoint {
   std::array<char, kReadBytes> read_;
 
   grpc_closure* write_done_ = nullptr;
-  absl::string_view writing_, left_;
+  absl::string_view left_;
   std::string joined_;
 };
 
@@ -304,7 +294,7 @@ void Serve(grpc::Server* server, Connection connection) {
 }
 
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
-                   std::unique_ptr<Watcher> watcher) {
+                   std::function<bool(absl::string_view bytes)> admits) {
   KeepGrpc();
   const char* const kind = stream->kind();
   Channel made;
@@ -318,7 +308,7 @@ Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
     auto* const endpoint = new Endpoint({.stream = std::move(stream),
                                          .received = "",
                                          .name = kind,
-                                         .watcher = std::move(watcher),
+                                         .admits = std::move(admits),
                                          .closed = std::move(events.closed)});
     made.close = endpoint->Closer();
     grpc_transport* const transport =

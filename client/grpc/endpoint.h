@@ -31,8 +31,8 @@ struct Channel {
   // destroyed.
   std::function<void()> close;
 };
-// Makes a channel. Passes the bytes from the server to `watcher->Read()`, unless `watcher` is null.
+// Makes a channel. `admits`, if not null, is Connection::admits.
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
-                   std::unique_ptr<Watcher> watcher = nullptr);
+                   std::function<bool(absl::string_view bytes)> admits = nullptr);
 
 }  // namespace csi_proxy::pipe

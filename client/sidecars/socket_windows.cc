@@ -80,7 +80,7 @@ class WindowsServer final : public SocketServer {
                           {.stream = stream,
                            .received = "",
                            .name = absl::StrCat("socket:", number),
-                           .watcher = nullptr,
+                           .admits = nullptr,
                            .closed = [live = live_, number] { live->Remove(number); }});
             }));
     listener_ = std::move(listener);
@@ -98,20 +98,6 @@ class WindowsServer final : public SocketServer {
   // Shared with the connections, because they may report their end after the server's destruction.
   const std::shared_ptr<Live> live_ = std::make_shared<Live>();
   std::unique_ptr<pipe::SocketListener> listener_;
-};
-
-// Ends a connection after the server has sent more than kMostReceived bytes.
-class ReceiveLimit final : public pipe::Watcher {
- public:
-  bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
-    pieces->push_back(bytes);
-    received_ += bytes.size();
-    return received_ <= SocketChannel::kMostReceived;
-  }
-  void Written(absl::string_view) override {}
-
- private:
-  size_t received_ = 0;
 };
 
 class WindowsChannel final : public SocketChannel {
@@ -162,7 +148,11 @@ absl::StatusOr<std::unique_ptr<SocketChannel>> ConnectTo(const pipe::SocketAddre
   }
   auto stream = pipe::SocketStream::Create(*std::move(socket));
   if (!stream.ok()) return Unavailable(what, stream.status());
-  pipe::Channel made = pipe::NewChannel(*std::move(stream), {}, std::make_unique<ReceiveLimit>());
+  pipe::Channel made = pipe::NewChannel(*std::move(stream), {},
+                                        [received = size_t{0}](absl::string_view bytes) mutable {
+                                          received += bytes.size();
+                                          return received <= SocketChannel::kMostReceived;
+                                        });
   if (made.channel == nullptr) {
     return absl::UnavailableError(absl::StrCat(what, ": gRPC does not take the connection"));
   }

@@ -65,19 +65,6 @@ class Stream {
   Stream() = default;
 };
 
-// Observes the bytes of gRPC's connection. Read() and Written() may run concurrently, each on one
-// thread at a time.
-class Watcher {
- public:
-  virtual ~Watcher() = default;
-  // Receives bytes from the other end before gRPC does, except Connection::received. Returns false
-  // to end the connection. Cuts the bytes into `pieces`, because gRPC keeps a whole piece in memory
-  // as long as it needs one byte of the piece.
-  virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
-  // Receives bytes to the other end after the stream has taken all of them.
-  virtual void Written(absl::string_view bytes) = 0;
-};
-
 // A connection that is passed to gRPC, for example by a listener to Serve().
 struct Connection {
   std::shared_ptr<Stream> stream;
@@ -85,8 +72,9 @@ struct Connection {
   std::string received;
   // The name that gRPC shows as the connection's peer.
   std::string name;
-  // May be null.
-  std::unique_ptr<Watcher> watcher;
+  // Receives the bytes from the other end before gRPC does, except `received`. Returns false to end
+  // the connection. May be null.
+  std::function<bool(absl::string_view bytes)> admits;
   // Called once, when the connection has ended or is given up. Must not block.
   std::function<void()> closed;
 };
