@@ -262,7 +262,8 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
       b.remove_prefix(1);
       continue;
     }
-    if (!ConsumeCodePoint(&a, &from_a) || !ConsumeCodePoint(&b, &from_b)) return a == b;
+    const absl::string_view rest_a = a, rest_b = b;
+    if (!ConsumeCodePoint(&a, &from_a) || !ConsumeCodePoint(&b, &from_b)) return rest_a == rest_b;
     if (from_a != from_b && UpperCase(from_a) != UpperCase(from_b)) return false;
   }
   return a.empty() && b.empty();

@@ -133,6 +133,7 @@ TEST(WindowsPathTest, ErrorsQuoteThePathAndNameTheViolatedRule) {
 TEST(WindowsPathTest, NamesAreComparedByBytesAfterTheFirstInvalidByte) {
   EXPECT_TRUE(EqualNames("a\xFF", "a\xFF"));
   EXPECT_FALSE(EqualNames("a\xFF", "A\xFE"));
+  EXPECT_FALSE(EqualNames("a\xFF", "\xFF"));
   EXPECT_FALSE(EqualNames("a", "ab"));
   EXPECT_FALSE(EqualNames("ab", "a"));
   EXPECT_EQ(FoldName("aé\xFFz"), "AÉ\xFFz");
