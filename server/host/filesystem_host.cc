@@ -118,7 +118,7 @@ absl::Status FilesystemHost::Remove(const CallContext& context, const ConfinedPa
   if (walked.is_root()) {
     return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
   }
-  ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, path, walked));
+  ABSL_RETURN_IF_ERROR(CheckNotKubelets(deps_, context, path, walked));
   if (recursive && walked.is_directory()) {
     const absl::Status emptied = RemoveBelow(deps_, context, walked.at(), walked.Path());
     if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
@@ -135,7 +135,7 @@ absl::Status FilesystemHost::RemoveLink(const CallContext& context, const Confin
   if (!walked.found()) return MissingError(path.path);
   const LinkInfo info = InfoOf(walked);
   if (!info.is_link) return absl::FailedPreconditionError(absl::StrCat(text, " is no link"));
-  ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, path, walked));
+  ABSL_RETURN_IF_ERROR(CheckNotKubelets(deps_, context, path, walked));
   if (info.target != target) {
     return absl::FailedPreconditionError(
         absl::StrCat(text, " leads to ", info.target, ", not to ", target));
@@ -175,7 +175,7 @@ absl::Status FilesystemHost::RemoveHeld(const CallContext& context, const Confin
                                         const absl::Status& kept) {
   absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
   if (!walked.ok() || !walked->found()) return kept;
-  ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, path, *walked));
+  ABSL_RETURN_IF_ERROR(CheckNotKubelets(deps_, context, path, *walked));
   if (!walked->link.has_value()) return NameUsers(deps_, context, walked->Path(), kept);
   walked->held.pop_back();
   return LeaveEmpty(deps_, context, walked->at(), walked->names.back(), walked->Path(), kept);
@@ -190,7 +190,7 @@ absl::Status FilesystemHost::RemoveContents(const CallContext& context, const Co
         absl::StrCat(text, walked.link.has_value() ? " is a link or mount point, not a directory"
                                                    : " is not a directory"));
   }
-  ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, path, walked));
+  ABSL_RETURN_IF_ERROR(CheckNotKubelets(deps_, context, path, walked));
   return Prefixed(absl::StrCat("emptying ", text),
                   RemoveBelow(deps_, context, walked.at(), walked.Path()));
 }

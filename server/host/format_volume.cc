@@ -1,6 +1,7 @@
 // Formats volumes through WMI.
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/host/find_volume.h"
@@ -33,6 +34,11 @@ absl::StatusOr<std::string> UseOf(machine::Os& os, const VolumeId& volume) {
   return use;
 }
 
+absl::Status ChangedMeanwhile(const VolumeId& volume) {
+  return absl::UnavailableError(absl::StrCat(
+      "volume ", volume.ToString(), " has been formatted or mounted meanwhile: repeat the call"));
+}
+
 }  // namespace
 
 absl::Status VolumeHost::AwaitFormat(const CallContext& context, const VolumeId& volume) {
@@ -46,6 +52,10 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   // long after the caller has left. So `check` compares the volume's use before each Format.
   const absl::StatusOr<std::string> before = UseOf(os_, volume);
   if (!before.ok()) return Prefixed(operation, before.status());
+  if (options.replaces.has_value() && *before != *options.replaces &&
+      !absl::StartsWith(*before, absl::StrCat(*options.replaces, "\n"))) {
+    return ChangedMeanwhile(volume);
+  }
   const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);
   if (!object.ok()) return Prefixed(operation, object.status());
   cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
@@ -58,8 +68,7 @@ absl::Status VolumeHost::Format(const CallContext& context, const VolumeId& volu
   const auto check = [&os = os_, volume, before = *before]() -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const std::string now, UseOf(os, volume));
     if (now == before) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat(
-        "volume ", volume.ToString(), " has been formatted or mounted meanwhile: repeat the call"));
+    return ChangedMeanwhile(volume);
   };
   return deps_.changes->Run(
       context, {FileSystemName(volume)},

@@ -245,6 +245,22 @@ TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoLinksOutsideThem) {
   }
 }
 
+// The flags of early releases name the kubelet's folders themselves.
+TEST_F(ListLinksTest, APodHidesNoLinksOutsideItsDirectoriesIfTheRootIsTheFolderOfThePods) {
+  const std::string own = R"(pods\a\volumes\kubernetes.io~empty-dir\v)";
+  const std::string staging = R"(plugins\kubernetes.io\csi\smb\1\globalmount)";
+  std::vector<std::string> many = {absl::StrCat(staging, "\\d")};
+  for (int i = 0; i < 3000; ++i) many.push_back(absl::StrCat(own, "\\d", i));
+  Fill(many, {});
+  const auto roots = std::make_shared<PathRoots>(
+      std::vector<WindowsPath>{Path(Below("Pods")), Path(Below("plugins"))});
+  const std::vector<ConfinedPath> starts = {{roots->roots()[0], roots}, {roots->roots()[1], roots}};
+  const auto list = ListLinks(Over(*os_), context_, starts, {.entries = 1000});
+  ASSERT_THAT(list, IsOk());
+  EXPECT_TRUE(list->incomplete && !list->incomplete_outside_pods);
+  EXPECT_THAT(list->filled_staging_folders, ElementsAre(Below(staging)));
+}
+
 TEST_F(ListLinksTest, TheWalkEndsWithItsCall) {
   const CallContext over(absl::Now() - absl::Seconds(1));
   EXPECT_THAT(ListLinks(Over(*os_), over, {In(kRoot)}),

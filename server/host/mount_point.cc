@@ -124,6 +124,22 @@ absl::StatusOr<std::string> UsersOf(machine::Os& os, const std::string& path) {
                       others > 0 ? absl::StrCat(" and ", others, " more") : "");
 }
 
+// Returns the path of the entry where `path` ends, or "" if there is none. Runs on another thread,
+// because the drive of `path` may never answer. Takes at most a second.
+absl::StatusOr<std::string> PlaceOf(const HostDeps& deps, const CallContext& context,
+                                    const ConfinedPath& path, bool follow_last) {
+  constexpr absl::Duration kLongest = absl::Seconds(1);
+  return deps.reads->Read<std::string>(
+      TeardownStep(context).WithTimeout(kLongest),
+      absl::StrCat("the place of ", path.path.ToString()),
+      [os = deps.os, path, follow_last](const CallContext& run) -> absl::StatusOr<std::string> {
+        ABSL_ASSIGN_OR_RETURN(
+            const ResolvedPath there,
+            ResolvePath(*os, run, path, {.follow_last = follow_last, .access = Access::kPeek}));
+        return there.found() ? there.Path() : "";
+      });
+}
+
 }  // namespace
 
 CallContext TeardownStep(const CallContext& context) {
@@ -235,23 +251,26 @@ absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context
   return failed;
 }
 
-absl::Status CheckNotKubelets(machine::Os& os, const CallContext& context, const ConfinedPath& path,
-                              const ResolvedPath& at) {
+absl::Status CheckNotKubelets(const HostDeps& deps, const CallContext& context,
+                              const ConfinedPath& path, const ResolvedPath& at) {
   if (path.roots == nullptr || at.is_root()) return absl::OkStatus();
   const std::string text = path.path.ToString();
   const std::string name = at.names.back();
-  const bool has_name = EqualNames(name, "plugins") || EqualNames(name, "pods");
   const bool is_moved = FoldName(at.Path()) != FoldName(text);
-  const auto leads_below = [&](const WindowsPath& entry) -> absl::StatusOr<bool> {
-    ABSL_ASSIGN_OR_RETURN(
-        const ResolvedPath there,
-        ResolvePath(os, context, {entry, path.roots}, {.access = machine::Access::kPeek}));
-    return there.found() && absl::StartsWith(absl::StrCat(FoldName(there.Path()), "\\"),
-                                             absl::StrCat(FoldName(at.Path()), "\\"));
+  const auto is_below = [own = absl::StrCat(FoldName(at.Path()), "\\")](absl::string_view place) {
+    return absl::StartsWith(absl::StrCat(FoldName(place), "\\"), own);
+  };
+  const auto leads_below = [&](const WindowsPath& entry, bool follow_last) -> absl::StatusOr<bool> {
+    if (is_below(entry.ToString())) return true;
+    // Ignores an entry that cannot be opened: `at` is open, so it is another entry.
+    const absl::StatusOr<std::string> place =
+        PlaceOf(deps, context, {entry, path.roots}, follow_last);
+    ABSL_RETURN_IF_ERROR(context.Check());
+    return place.ok() && is_below(*place);
   };
   for (const WindowsPath& root : path.roots->roots()) {
-    if (has_name && at.link.has_value()) {
-      ABSL_ASSIGN_OR_RETURN(const bool is_kubelets, leads_below(root.Child(name)));
+    if (IsKubeletsFolder(name) && at.link.has_value()) {
+      ABSL_ASSIGN_OR_RETURN(const bool is_kubelets, leads_below(root.Child(name), false));
       if (is_kubelets) {
         return absl::FailedPreconditionError(absl::StrCat(
             text,
@@ -261,7 +280,7 @@ absl::Status CheckNotKubelets(machine::Os& os, const CallContext& context, const
     }
     // If no link is on the way, ConfinedPath::Parse() has already refused a working directory.
     if (!is_moved) continue;
-    ABSL_ASSIGN_OR_RETURN(const bool holds_root, leads_below(root));
+    ABSL_ASSIGN_OR_RETURN(const bool holds_root, leads_below(root, true));
     if (holds_root) {
       return absl::PermissionDeniedError(
           absl::StrCat(text, " leads to a working directory, or to a folder above one"));

@@ -42,10 +42,12 @@ absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context
 // Returns FAILED_PRECONDITION if `at` ends at a link or mount named `plugins` or `pods` of a root:
 // it moves the kubelet's data to another disk, and without it all pods would lose their volumes.
 // Returns PERMISSION_DENIED if `at` ends, over a link or mount, at a root or above one. Compares
-// the places to which paths lead, because a link below a root may lead to any of these entries. An
-// error names only `path`. REQUIRES: `at` is the end of `path`, and exists.
-absl::Status CheckNotKubelets(machine::Os& os, const CallContext& context, const ConfinedPath& path,
-                              const ResolvedPath& at);
+// the places to which paths lead, because a link below a root may lead to any of these entries. If
+// a root cannot be opened within a second, compares only its name, because a broken disk of another
+// root must not stop a teardown. An error names only `path`. REQUIRES: `at` is the end of `path`,
+// and exists.
+absl::Status CheckNotKubelets(const HostDeps& deps, const CallContext& context,
+                              const ConfinedPath& path, const ResolvedPath& at);
 
 // Removes the mount of `volume` at the directory where `at` ends; the directory stays, and the
 // volume may be missing. If the mount manager refuses, deletes the directory's reparse point

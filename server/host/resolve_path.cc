@@ -183,7 +183,9 @@ class Walker {
   absl::Status EnterMount(const VolumeId& volume, const WindowsPath& current) {
     if (Confines(current)) {
       ABSL_RETURN_IF_ERROR(CheckMount(volume, current));
-      is_in_mount_ = true;
+      const std::vector<std::string> names = NamesBelow(*roots_, current);
+      const bool is_kubelets = names.size() == 1 && IsKubeletsFolder(names[0]);
+      is_in_mount_ = !is_kubelets;
     }
     entered_by_link_ = false;
     return EnterRoot(volume.ToString());
@@ -341,6 +343,8 @@ class Walker {
   // The first link below a root that the walk followed.
   std::optional<WindowsPath> first_link_;
   // True if the walk is in a volume that is mounted below a root. Pods can write to that volume.
+  // False in a volume at the kubelet's `plugins` or `pods`. There a path's names tell where pods
+  // can write.
   bool is_in_mount_ = false;
   // True if the walk entered this tree by a link, not by a mount point or the caller's drive.
   bool entered_by_link_ = false;
@@ -375,10 +379,16 @@ bool IsBelow(const PathRoots& roots, const WindowsPath& path) {
   return !path.components().empty() && roots.Contains(path.Parent());
 }
 
+bool IsKubeletsFolder(absl::string_view name) {
+  return EqualNames(name, "plugins") || EqualNames(name, "pods");
+}
+
 std::vector<std::string> NamesBelow(const PathRoots& roots, const WindowsPath& path) {
   size_t above = path.components().size();
   for (const WindowsPath& root : roots.roots()) {
-    if (PathRoots({root}).Contains(path)) above = std::min(above, root.components().size());
+    const std::vector<std::string>& names = root.components();
+    const bool is_kubelets = !names.empty() && IsKubeletsFolder(names.back());
+    if (root.Contains(path)) above = std::min(above, names.size() - (is_kubelets ? 1 : 0));
   }
   return {path.components().begin() + static_cast<std::ptrdiff_t>(above), path.components().end()};
 }

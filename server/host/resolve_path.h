@@ -67,10 +67,10 @@ struct ResolvedPath {
 // root stays a root. A link below a root must lead into the roots; only the last component may lead
 // to a server. A volume mounted below a root belongs to the tree, with three exceptions: the volume
 // contains a root itself, Windows' mount manager does not list the mount, or a pod can write to the
-// mount's folder (IsPodsDirectory(), or in another mount). PERMISSION_DENIED, naming the link, if a
-// link or mount point breaks one of these rules. FAILED_PRECONDITION if the path has too many
-// links. An error names the path and its first link, but not another tenant's paths behind that
-// link.
+// mount's folder (IsPodsDirectory(), or in another mount). A mount at the kubelet's own `plugins`
+// or `pods` is no such other mount. PERMISSION_DENIED, naming the link, if a link or mount point
+// breaks one of these rules. FAILED_PRECONDITION if the path has too many links. An error names the
+// path and its first link, but not another tenant's paths behind that link.
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path,
                                          const ResolveOptions& options = {});
@@ -84,8 +84,12 @@ absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked);
 // Returns true if `path` is strictly below a root. There callers may put links and mount points.
 bool IsBelow(const PathRoots& roots, const WindowsPath& path);
 
+// Returns true for `plugins` and `pods`, where a kubelet keeps all volumes.
+bool IsKubeletsFolder(absl::string_view name);
+
 // Returns the components of `path` below its root; below the outermost root if there are several.
-// Returns none for a path that is not in the roots.
+// The root's last name comes first if it is an IsKubeletsFolder(). Otherwise IsPodsDirectory()
+// would not recognise a pod's folder. Returns none for a path that is not in the roots.
 std::vector<std::string> NamesBelow(const PathRoots& roots, const WindowsPath& path);
 
 // Returns NOT_FOUND, naming the path.

@@ -213,6 +213,9 @@ TEST_F(ResolverTest, AMountIsEnteredOnlyIfNoPodCanHaveMadeIt) {
                {"pods\\p1\\volumes\\kubernetes.io~empty-dir\\e", false, false}};
   for (const auto& row : kRows) {
     SCOPED_TRACE(row.folder);
+    // The flags of early releases name the kubelet's folders themselves.
+    const auto split = std::make_shared<PathRoots>(std::vector<WindowsPath>{
+        Path(R"(C:\var\lib\kubelet\PODS)"), Path(R"(C:\var\lib\kubelet\plugins)")});
     node_->Reset();
     ASSERT_THAT(host_->filesystem().MakeDirectories(context_, Kubelet(row.folder)), IsOk());
     node_->core()->Change([&](NodeState& state) {
@@ -227,6 +230,45 @@ TEST_F(ResolverTest, AMountIsEnteredOnlyIfNoPodCanHaveMadeIt) {
     const absl::Status made = host_->filesystem().MakeDirectories(context_, below);
     EXPECT_EQ(made.code(), row.is_entered ? absl::StatusCode::kOk : kDenied) << made;
     EXPECT_EQ(Exists(below).status().code(), made.code());
+    EXPECT_EQ(Exists({below.path, split}).status().code(), made.code());
+  }
+}
+
+// An administrator may keep all volumes' folders on a disk of their own.
+TEST_F(ResolverTest, TheVolumesAreFoundInADiskMountedAtTheKubeletsFolder) {
+  const struct {
+    const char* disk;
+    const char* volume;
+    bool is_entered;
+  } kRows[] = {{"plugins", R"(plugins\kubernetes.io\csi\d\globalmount)", true},
+               {"PODS", R"(pods\u\volumes\kubernetes.io~csi\pv\mount)", true},
+               {"pods", R"(pods\u\volumes\kubernetes.io~empty-dir\e\j)", false},
+               {"other", R"(other\globalmount)", false},
+               {R"(other\plugins)", R"(other\plugins\globalmount)", false}};
+  for (const auto& row : kRows) {
+    SCOPED_TRACE(row.volume);
+    node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
+        size_bytes: 536870912 volume { file_system: "NTFS"
+          id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000004}\\" } } })");
+    host_ = NewSimulatedHost(*node_);
+    FilesystemHost& files = host_->filesystem();
+    ASSERT_THAT(files.Remove(context_, Kubelet("pods"), true), IsOk());
+    ASSERT_THAT(files.MakeDirectories(context_, Kubelet(row.disk)), IsOk());
+    ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet(row.disk)), IsOk());
+    ASSERT_THAT(files.MakeDirectories(context_, Kubelet(row.volume)), IsOk());
+    ASSERT_THAT(host_->volume().Mount(context_, TestVolume(4), Kubelet(row.volume)), IsOk());
+    const ConfinedPath below = Kubelet(absl::StrCat(row.volume, "\\sub"));
+    const absl::StatusCode code = row.is_entered ? absl::StatusCode::kOk : kDenied;
+    EXPECT_THAT(files.MakeDirectories(context_, below), HasCode(code));
+    EXPECT_THAT(Exists(below), HasCode(code));
+    EXPECT_THAT(host_->volume().GetVolumeHolding(context_, below), HasCode(code));
+    ASSERT_THAT(files.MakeDirectories(context_, Kubelet("links")), IsOk());
+    EXPECT_THAT(files.CreateLink(context_, below, Kubelet(R"(links\l)")), HasCode(code));
+    if (!row.is_entered) continue;
+    EXPECT_THAT(files.GetStats(context_, Kubelet(R"(links\l)")), IsOk());
+    // A pod may write to the volume.
+    ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), below), IsOk());
+    EXPECT_THAT(Exists(Kubelet(absl::StrCat(row.volume, R"(\sub\x)"))), HasCode(kDenied));
   }
 }
 

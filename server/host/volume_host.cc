@@ -50,6 +50,23 @@ void SortDataFirst(machine::Os& os, uint32_t disk_number, std::vector<VolumeView
   });
 }
 
+// Returns the walk to the mount of `volume` at `target`, or the errors of VolumeHost::Unmount().
+absl::StatusOr<ResolvedPath> WalkToMount(const HostDeps& deps, const CallContext& context,
+                                         const VolumeId& volume, const ConfinedPath& target) {
+  const std::string path = target.path.ToString();
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(*deps.os, context, target));
+  if (!walked.found()) return MissingError(target.path);
+  if (!walked.link.has_value() || !walked.link->volume.has_value()) {
+    return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path));
+  }
+  if (walked.link->volume != volume) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
+  }
+  ABSL_RETURN_IF_ERROR(CheckNotKubelets(deps, context, target, walked));
+  return walked;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<VolumeId>> VolumeHost::ListVolumes(const CallContext& context,
@@ -252,7 +269,7 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
       return absl::AlreadyExistsError(
           absl::StrCat("another volume is mounted at ", path, ": ", mounted.ToString()));
     }
-    ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, target, walked));
+    ABSL_RETURN_IF_ERROR(CheckNotKubelets(deps_, context, target, walked));
     // The mount was left by a removed disk. Ends that mount; otherwise the driver would take the
     // folder for a mount of the new disk.
     const absl::Status ended = DeleteMountPoint(deps_, context, mounted, &walked);
@@ -290,21 +307,17 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
   return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mount());
 }
 
+absl::Status VolumeHost::CheckUnmount(const CallContext& context, const VolumeId& volume,
+                                      const ConfinedPath& target) {
+  return WalkToMount(deps_, context, volume, target).status();
+}
+
 absl::Status VolumeHost::Unmount(const CallContext& context, const VolumeId& volume,
                                  const ConfinedPath& target) {
-  const std::string path = target.path.ToString();
-  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, target));
-  if (!walked.found()) return MissingError(target.path);
-  if (!walked.link.has_value() || !walked.link->volume.has_value()) {
-    return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path));
-  }
-  if (walked.link->volume != volume) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
-  }
-  ABSL_RETURN_IF_ERROR(CheckNotKubelets(os_, context, target, walked));
-  return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
-                  DeleteMountPoint(deps_, context, volume, &walked));
+  ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, WalkToMount(deps_, context, volume, target));
+  return Prefixed(
+      absl::StrCat("unmounting volume ", volume.ToString(), " from ", target.path.ToString()),
+      DeleteMountPoint(deps_, context, volume, &walked));
 }
 
 absl::StatusOr<VolumeId> VolumeHost::GetVolumeAtMountPoint(const CallContext& context,

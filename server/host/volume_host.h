@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ struct FormatOptions {
   // At most 32 UTF-16 units; empty for no label
   // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw).
   std::string label = "";
+  // The file system that the caller has found, empty for none. Format() keeps any other. If
+  // nullopt, Format() replaces any.
+  std::optional<std::string> replaces = std::nullopt;
 };
 
 struct VolumeHealth {
@@ -119,8 +123,8 @@ class VolumeHost {
   // Formats without a search for bad sectors. All content is lost. The format goes on after the
   // caller has left, and is never stopped. If Windows requires a second call of Format (see
   // StorageNamespace::Invoke()), returns UNAVAILABLE if the volume has got another file system or
-  // folder since the first. REQUIRES: AwaitFormat() has returned under the caller's lock of the
-  // volume.
+  // folder since the first, and always if it has another file system than `options.replaces`.
+  // REQUIRES: AwaitFormat() has returned under the caller's lock of the volume.
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options);
 
@@ -162,7 +166,9 @@ class VolumeHost {
 
   // Removes the mount of `volume` at `target`; the directory stays, and the volume may be missing.
   // NOT_FOUND if `target` is not a mount point, FAILED_PRECONDITION if another volume is mounted
-  // there.
+  // there, and the errors of CheckNotKubelets(). CheckUnmount() returns these errors beforehand.
+  absl::Status CheckUnmount(const CallContext& context, const VolumeId& volume,
+                            const ConfinedPath& target);
   absl::Status Unmount(const CallContext& context, const VolumeId& volume,
                        const ConfinedPath& target);
 

@@ -326,6 +326,13 @@ TEST_F(DoubtsTest, D24OnlyTheCurrentMountFoldersOfAVolumeAreListed) {
   ASSERT_THAT(os_->DeleteMountPoint(other), IsOk());
   ASSERT_THAT(Invoke(Disk(2), "Online"), Returns(0));
   EXPECT_THAT(*os_->ListMountPoints(volume), UnorderedElementsAre(kFolder));
+  // A folder in a mounted volume has the names of the mount.
+  Change([](NodeState& state) {
+    Tree& tree = state.disks[2].partitions[0].volume->tree;
+    tree.SetMounted(*tree.Add(Tree::kRoot, Tree::Directory("d")), TestVolume(1));
+  });
+  EXPECT_THAT(*os_->ListMountPoints(TestVolume(1).ToString()),
+              UnorderedElementsAre("C:\\", absl::StrCat(kFolder, "d\\")));
 }
 
 TEST_F(DoubtsTest, D67QueriesOfADetachedDisksVolumeFailAsForAMissingDevice) {

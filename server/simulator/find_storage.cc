@@ -1,6 +1,5 @@
 // Finds disks and volumes.
 #include <algorithm>
-#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -104,29 +103,44 @@ void VisitVolumes(NodeState& state, Visit visit) {
   }
 }
 
-std::set<char> DriveLetters(NodeState& state) {
-  std::set<char> letters;
-  for (const Disk* disk : VisibleDisks(state)) {
-    for (const DiskPartition& partition : disk->partitions) {
-      if (!partition.volume.has_value() || partition.volume->drive_letter == 0) continue;
-      letters.insert(partition.volume->drive_letter);
+// Returns the volume's drive and the folders where it is mounted. A folder in a volume without a
+// letter has the names of that volume's folders. `above` has the volumes on the way, so that a
+// circle of mounts ends.
+std::vector<std::string> MountPoints(const std::vector<const Volume*>& all, const Volume& volume,
+                                     std::vector<const Volume*> above) {
+  std::vector<std::string> points;
+  if (volume.drive_letter != 0) points.push_back(FolderName(volume, Tree::kRoot));
+  if (std::find(above.begin(), above.end(), &volume) != above.end()) return points;
+  above.push_back(&volume);
+  for (const Volume* holder : all) {
+    const std::vector<Tree::Id> mounts = holder->tree.MountsOf(volume.id);
+    if (mounts.empty()) continue;
+    const std::vector<std::string> names = holder->drive_letter != 0
+                                               ? std::vector{FolderName(*holder, Tree::kRoot)}
+                                               : MountPoints(all, *holder, above);
+    for (const std::string& name : names) {
+      for (const Tree::Id id : mounts) {
+        points.push_back(absl::StrCat(name, holder->tree.PathOf(id), "\\"));
+      }
     }
   }
-  return letters;
+  return points;
 }
 
 }  // namespace
 
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume) {
-  std::vector<std::string> points;
-  if (volume.drive_letter != 0) points.push_back(FolderName(volume, Tree::kRoot));
-  for (const char letter : DriveLetters(state)) {
-    const absl::StatusOr<VolumePlace> place = FindDrive(state, letter);
-    if (!place.ok()) continue;
-    for (const Tree::Id id : place->volume->tree.MountsOf(volume.id)) {
-      points.push_back(FolderName(*place->volume, id));
+  std::vector<const Volume*> all;
+  for (Disk* disk : VisibleDisks(state)) {
+    for (DiskPartition& partition : disk->partitions) {
+      const std::optional<VolumePlace> place = VolumeOf(*disk, partition);
+      if (place.has_value()) all.push_back(place->volume);
     }
   }
+  std::stable_sort(all.begin(), all.end(), [](const Volume* a, const Volume* b) {
+    return a->drive_letter < b->drive_letter;
+  });
+  std::vector<std::string> points = MountPoints(all, volume, {});
   for (const std::string& folder : volume.stale_folders) {
     if (std::find(points.begin(), points.end(), folder) == points.end()) points.push_back(folder);
   }

@@ -81,7 +81,7 @@ uint64_t FileSystemBytes(const DiskPartition& partition);
 uint64_t UsedBytes(const DiskPartition& partition);
 
 // Returns a volume's mount points as the mount manager lists them: drives (`D:\`) and folders of
-// drives (`C:\a\b\`).
+// drives (`C:\a\b\`), also below the folders of other volumes.
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume);
 
 // Returns the folder of `holder` as MountPointsOf() names it; empty if `holder` has no letter.

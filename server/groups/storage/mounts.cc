@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/steady_time.h"
 #include "server/base/status_macros.h"
@@ -130,12 +131,12 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
   const auto refuse = [&](absl::string_view why) {
     return absl::FailedPreconditionError(absl::StrCat("path: ", text, why));
   };
-  // Returns the share that the entry points to, or "". Refuses an entry that works or may work.
-  const auto judge = [&](const host::LinkList& found) -> absl::StatusOr<std::string> {
+  // Returns the entry. Its `share` is empty if it does not lead to a server. Refuses an entry that
+  // works or may work.
+  const auto judge = [&](const host::LinkList& found) -> absl::StatusOr<host::FoundLink> {
     for (const host::FoundLink& link : found.links) {
       if (link.path != text) continue;
-      if (link.end == host::LinkEnd::kOnServer) return link.share;
-      if (link.end == host::LinkEnd::kNowhere) return "";
+      if (link.end == host::LinkEnd::kOnServer || link.end == host::LinkEnd::kNowhere) return link;
       return refuse(link.end == host::LinkEnd::kThere ? " works"
                                                       : ": Windows does not say if it works");
     }
@@ -144,16 +145,20 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
   const auto first = ListLinks(deps_, context, {path});
   if (absl::IsNotFound(first.status())) return RemoveMountResponse{};
   if (!first.ok()) return first.status();
-  ABSL_ASSIGN_OR_RETURN(const std::string share, judge(*first));
+  ABSL_ASSIGN_OR_RETURN(const host::FoundLink link, judge(*first));
+  const std::string folder = CanonicalUnc(link.folder);
   std::optional<ResourceLocks::Lock> share_lock;
-  if (!share.empty()) {
+  if (!link.share.empty()) {
     // A call that stages the share holds this lock, and makes the link before the mapping.
-    ABSL_ASSIGN_OR_RETURN(share_lock, groups::LockShare(*deps_.locks, context, share));
+    ABSL_ASSIGN_OR_RETURN(share_lock, groups::LockShare(*deps_.locks, context, link.share));
     ABSL_ASSIGN_OR_RETURN(const auto mappings, deps_.host->smb().ListMappings(context));
     for (const host::SmbMapping& mapping : mappings) {
-      // The link also works by a connected mapping of a folder in the share.
-      const bool counts = mapping.is_connected || CanonicalUnc(mapping.remote_path) == share;
-      if (counts && ShareOf(mapping) == share) {
+      // A mapping of a folder around the link's target counts in any state, because an idle mapping
+      // shows as disconnected and works. The link also works by a connected mapping of another
+      // folder in the share.
+      const bool is_around = absl::StartsWith(
+          absl::StrCat(folder, "\\"), absl::StrCat(CanonicalUnc(mapping.remote_path), "\\"));
+      if ((is_around || mapping.is_connected) && ShareOf(mapping) == link.share) {
         return refuse(" leads to a mapped share: use UnstageShare");
       }
     }
@@ -163,8 +168,8 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
   const auto now = deps_.host->filesystem().ListLinks(context, {path});
   if (absl::IsNotFound(now.status())) return RemoveMountResponse{};
   if (!now.ok()) return now.status();
-  ABSL_ASSIGN_OR_RETURN(const std::string still, judge(*now));
-  if (still != share) return refuse(" leads elsewhere by now");
+  ABSL_ASSIGN_OR_RETURN(const host::FoundLink still, judge(*now));
+  if (CanonicalUnc(still.folder) != folder) return refuse(" leads elsewhere by now");
   const absl::Status removed = deps_.host->filesystem().RemoveLink(context, path, request.target);
   if (!removed.ok() && !absl::IsNotFound(removed)) return Prefixed("path", removed);
   return RemoveMountResponse{};

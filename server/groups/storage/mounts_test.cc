@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/groups/locks.h"
 #include "server/groups/testing.h"
 #include "server/machine/access.h"
@@ -60,6 +61,10 @@ class MountsTest : public groups::HandlerTest {
   void Plant(const std::string& name, const std::string& target, bool junction = false) {
     const absl::Status made = node_->MakeLink(Below(name), target, junction);
     EXPECT_TRUE(made.ok()) << made;
+  }
+  void SetRoots(const std::vector<std::string>& roots) {
+    deps_.roots = *PathRoots::Parse("root", roots);
+    Remake();
   }
   ListMountsResponse ListMounts(const std::string& path = "") {
     const auto answer = storage_->ListMounts(context_, {.path = path});
@@ -148,6 +153,66 @@ TEST_F(MountsTest, RemoveMountRemovesOnlyAnEntryWithTheGivenTarget) {
   // The share is mapped, although Windows reports the mapping as disconnected.
   Plant(R"(plugins\idle)", R"(\\srv\idle)");
   EXPECT_THAT(remove(R"(plugins\idle)", R"(\\srv\idle\)"), IsRefusal("mapped share"));
+}
+
+// A mapping that has not been used for a while shows as disconnected, but works.
+TEST_F(MountsTest, RemoveMountKeepsALinkIntoTheFolderOfAnIdleMapping) {
+  node_->core()->Change([](machine::simulator::NodeState& state) {
+    state.smb_mappings.push_back({R"(\\SRV\other\Pvc)", "u", false, true, ""});
+  });
+  const auto remove = [this](const std::string& target) {
+    Plant(R"(plugins\l)", target);
+    const absl::Status removed =
+        storage_->RemoveMount(context_, {.path = Below(R"(plugins\l)"), .target = target + "\\"})
+            .status();
+    EXPECT_EQ(Exists(Below(R"(plugins\l)")), !removed.ok());
+    (void)Rmdir(Below(R"(plugins\l)"));
+    return removed;
+  };
+  EXPECT_THAT(remove(R"(\\srv\other\pvc)"), IsRefusal("mapped share"));
+  EXPECT_THAT(remove(R"(\\srv\Other\PVC\deeper)"), IsRefusal("mapped share"));
+  for (const char* target : {R"(\\srv\other)", R"(\\srv\other\pvc2)", R"(\\srv\other\sub\pvc)"}) {
+    const absl::Status removed = remove(target);
+    EXPECT_TRUE(removed.ok()) << target << ": " << removed;
+  }
+}
+
+// A pod's volume must go although another working directory's disk is broken.
+TEST_F(MountsTest, ATeardownBelowALinkNeedsNoOtherWorkingDirectory) {
+  const std::string stage = Below(R"(way\globalmount)");
+  SetRoots({R"(D:\work)", R"(C:\var\lib\kubelet)"});
+  Plant("way", Below(R"(plugins\kubernetes.io\csi\d)"));
+  Plant(R"(plugins\d\pods)", Below("pods"));
+  Fail("win32.Open", 0, 1117, R"(D:\)");
+  const absl::Status unmounted =
+      volume_->UnmountVolume(context_, {.volume_id = volume_id_, .target_path = stage}).status();
+  EXPECT_TRUE(unmounted.ok()) << unmounted;
+  for (const std::string& path : {stage, Below(R"(plugins\d\pods)")}) {
+    const absl::Status removed = Rmdir(path);
+    EXPECT_TRUE(removed.ok()) << removed;
+  }
+  // The disk does not answer.
+  node_->ClearFaults();
+  ASSERT_TRUE(Mkdir(stage).ok());
+  Delay("win32.Open", absl::Seconds(4), 0, R"(D:\)");
+  const absl::Time begin = absl::Now();
+  const absl::Status removed = Rmdir(stage);
+  EXPECT_TRUE(removed.ok()) << removed;
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(3));
+}
+
+TEST_F(MountsTest, NoTeardownBelowALinkRemovesAWorkingDirectory) {
+  ASSERT_TRUE(Mkdir(Below(R"(plugins\above\own)")).ok());
+  ASSERT_TRUE(Mkdir(Below(R"(plugins\moved)")).ok());
+  ASSERT_TRUE(node_->MakeLink(R"(C:\alias)", Below(R"(plugins\moved)")).ok());
+  SetRoots({R"(D:\work)", R"(C:\alias)", Below(R"(plugins\above\own)"), R"(C:\var\lib\kubelet)"});
+  Plant("way", Below("plugins"));
+  Fail("win32.Open", 0, 1117, R"(D:\)");
+  for (const char* name : {R"(way\above)", R"(way\above\own)", R"(way\moved)"}) {
+    const absl::Status removed = Rmdir(Below(name), true);
+    EXPECT_TRUE(absl::IsPermissionDenied(removed)) << name << ": " << removed;
+    EXPECT_THAT(std::string(removed.message()), HasSubstr("leads to a working directory")) << name;
+  }
 }
 
 // If the link or mount were removed, pods would not find their volumes when the disk returns.
