@@ -191,6 +191,82 @@ TEST(BetweenTenantsTest, ALateFormatIsNotRepeatedIfTheVolumeIsInUseByThen) {
   }
 }
 
+// The kubelet's folder is on a data disk. All pods would lose their volumes with the disk.
+TEST(BetweenTenantsTest, UnstageVolumeAtTheKubeletsOwnMountKeepsItsDiskOnline) {
+  const auto node = Node();
+  Process process(node.get());
+  const std::string plugins = Below("plugins");
+  ASSERT_TRUE(filesystem::NewFilesystemService(process.deps)->Mkdir({}, {.path = plugins}).ok());
+  ASSERT_TRUE(process.volume->MountVolume({}, {kVolume, plugins}).ok());
+  const absl::Status unstaged = process.Unstage(plugins).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(unstaged)) << unstaged;
+  EXPECT_TRUE(node->Snapshot().disks[1].online);
+}
+
+// The disk's volume was formatted after the handler had found it blank.
+TEST(BetweenTenantsTest, AFormatKeepsAFileSystemThatWasMadeAfterTheLook) {
+  const auto node = Node();
+  node->core()->Change([](NodeState& state) {
+    VictimsVolume(state).file_system = "";
+    FaultRule first;
+    first.operation = "win32.Read";
+    first.times = 1;
+    first.latency = absl::Milliseconds(1);
+    state.faults = {first};
+  });
+  Process process(node.get());
+  process.life.before_call = [&](int) {
+    node->core()->Change([](NodeState& state) {
+      if (state.faults.empty()) VictimsVolume(state).file_system = "FAT32";
+    });
+  };
+  const absl::Status formatted =
+      process.storage->FormatVolume({}, {.volume_id = kVolume, .file_system = "ReFS"}).status();
+  EXPECT_TRUE(absl::IsUnavailable(formatted)) << formatted;
+  EXPECT_EQ(node->Snapshot().disks[1].partitions.back().volume->file_system, "FAT32");
+}
+
+// The kubelet stages the volume again and again.
+TEST(BetweenTenantsTest, AVolumeWhoseGrowthHangsIsStaged) {
+  const auto node = Node();
+  node->core()->Change([](NodeState& state) {
+    FaultRule hangs;
+    hangs.operation = "wmi.Invoke/MSFT_Partition.Resize";
+    hangs.latency = absl::Hours(1);
+    state.faults = {hangs};
+  });
+  Process process(node.get());
+  const auto staged =
+      process.storage->StageVolume(CallContext().WithTimeout(absl::Minutes(2)),
+                                   {.disk = {.number = "1"}, .target_path = Below("new")});
+  ASSERT_EQ(staged.status(), absl::OkStatus());
+  EXPECT_EQ(staged->warnings.size(), 1u);
+  EXPECT_TRUE(process.Unstage(Below("new")).ok());
+}
+
+// The initiator would open two sessions by one portal.
+TEST(BetweenTenantsTest, StageTargetWaitsForALoginThatTheFirstCallHasLeft) {
+  const auto node = Node();
+  node->core()->Change([](NodeState& state) {
+    state.iscsi_portals[1].targets[0].connected = false;
+    state.faults = {Late("wmi.Invoke/MSFT_iSCSITarget.Connect")};
+    state.faults[0].times = 2;
+  });
+  Process process(node.get());
+  const auto stage = [&](absl::Duration limit) {
+    return process.storage
+        ->StageTarget(CallContext().WithTimeout(limit), {.portals = {"10.0.0.5"},
+                                                         .iqn = "iqn.2026-01.example:data",
+                                                         .lun_id = "0",
+                                                         .multipath = true,
+                                                         .target_path = Below("new")})
+        .status();
+  };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(stage(absl::Seconds(10))));
+  EXPECT_EQ(stage(absl::Minutes(2)), absl::OkStatus());
+  EXPECT_EQ(node->Snapshot().faults[0].times, 1) << "one Connect was enough";
+}
+
 // The older calls find the disk online, so the driver does not call SetDiskState.
 TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls) {
   const auto node = Node();
@@ -401,6 +477,13 @@ class ExchangedDisks {
   void Change(const std::function<void(Disk& callers, Disk& others)>& change) {
     node_->core()->Change([&](NodeState& state) { change(state.disks[1], state.disks[2]); });
   }
+  // Changes the caller's disk after the first call of `after`.
+  void ChangeLater(const std::function<void(Disk& callers)>& change) {
+    node_->core()->Change([&](NodeState& state) {
+      if (state.faults.empty()) change(state.disks[1]);
+    });
+  }
+  Disk Callers() { return node_->Snapshot().disks[1]; }
   // Returns the other tenant's disk after the exchange.
   Disk Others() {
     const NodeState state = node_->Snapshot();
@@ -426,6 +509,26 @@ TEST(ExchangedDisksTest, PartitionDiskWritesToNoOtherDisk) {
       disk::NewDiskService(disks.process.deps)->PartitionDisk({}, {.disk_number = 1});
   EXPECT_TRUE(absl::IsUnavailable(partitioned.status())) << partitioned.status();
   EXPECT_EQ(disks.Others().style, machine::simulator::PartitionStyle::kRaw);
+}
+
+// The other disk has the same number and path.
+TEST(ExchangedDisksTest, NoDiskIsInitializedThatIsAttachedInPlaceOfTheBlankOne) {
+  for (const bool by_stage : {false, true}) {
+    SCOPED_TRACE(by_stage);
+    ExchangedDisks disks("win32.Read");
+    disks.process.life.before_call = [&](int) {
+      disks.ChangeLater([](Disk& disk) {
+        disk.page83 = "naa.600000000000000000000000000000ff";
+        disk.foreign = {machine::simulator::DiskBytes{0, "LUKS"}};
+      });
+    };
+    const absl::Status written = by_stage ? disks.process.Stage({.number = "1"}).status()
+                                          : disk::NewDiskService(disks.process.deps)
+                                                ->PartitionDisk({}, {.disk_number = 1})
+                                                .status();
+    EXPECT_TRUE(absl::IsUnavailable(written)) << written;
+    EXPECT_EQ(disks.Callers().style, machine::simulator::PartitionStyle::kRaw);
+  }
 }
 
 TEST(ExchangedDisksTest, ARefusedStageVolumeRestoresNoOtherDisk) {

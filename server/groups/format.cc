@@ -118,11 +118,11 @@ absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
                                              " has moved to another place: repeat the call"));
 }
 
-absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context, uint32_t disk_number) {
-  ABSL_ASSIGN_OR_RETURN(const auto data,
-                        deps.host->disk().FindData(context, disk_number, host::Look::kThroughout));
+absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
+                        const host::DiskDescription& disk) {
+  ABSL_ASSIGN_OR_RETURN(const auto data, deps.host->disk().FindData(context, disk));
   if (data.empty()) return absl::OkStatus();
-  return HoldsData(absl::StrCat(NameDisk(deps, context, disk_number), " holds ", data));
+  return HoldsData(absl::StrCat(NameDisk(deps, context, disk.number), " holds ", data));
 }
 
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
@@ -153,10 +153,11 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
   return absl::InvalidArgumentError("file_system: is neither NTFS nor ReFS");
 }
 
-absl::Status Format(const HandlerDeps& deps, const CallContext& context, const VolumeId& volume,
-                    const host::FormatOptions& options) {
+absl::Status Format(const HandlerDeps& deps, const CallContext& context,
+                    const host::VolumeView& volume, host::FormatOptions options) {
+  options.replaces = volume.file_system.name;
   const std::string what =
-      absl::StrCat("formatting volume ", volume.ToString(), " with ", options.file_system);
+      absl::StrCat("formatting volume ", volume.id.ToString(), " with ", options.file_system);
   const auto log = [&](const auto&... text) {
     if (deps.log != nullptr) deps.log(absl::StrCat(what, text...));
   };
@@ -164,7 +165,7 @@ absl::Status Format(const HandlerDeps& deps, const CallContext& context, const V
   log(": started");
   const absl::Status status = [&] {
     const Running running(RunKind::kFormat, what);
-    return deps.host->volume().Format(context, volume, options);
+    return deps.host->volume().Format(context, volume.id, options);
   }();
   const std::string duration =
       absl::FormatDuration(absl::Trunc(SteadyTime::Now() - begin, absl::Milliseconds(1)));
@@ -225,7 +226,7 @@ absl::Status LockAndFormat(const HandlerDeps& deps, const CallContext& context,
   } else if (now.empty() && erase == Erase::kStatic) {
     ABSL_RETURN_IF_ERROR(AboutField("volume_id", CheckNeverUsed(deps, context, view)));
   }
-  return Format(deps, context, volume, options);
+  return Format(deps, context, view, options);
 }
 
 }  // namespace csi_proxy::groups

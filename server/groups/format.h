@@ -33,12 +33,14 @@ absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look);
 // Returns FAILED_PRECONDITION, with advice on how to save the data, unless the disk reads as zero
 // at the places of Look::kThroughout. REQUIRES: the disk is online.
-absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context, uint32_t disk_number);
+absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
+                        const host::DiskDescription& disk);
 
-// Formats a volume. Logs the start and the end to deps.log, and registers the format as Running
-// (running_calls.h). REQUIRES: the caller holds the volume's lock.
-absl::Status Format(const HandlerDeps& deps, const CallContext& context, const VolumeId& volume,
-                    const host::FormatOptions& options);
+// Formats a volume, unless it has another file system now than in `volume`. Logs the start and the
+// end to deps.log, and registers the format as Running (running_calls.h). REQUIRES: the caller
+// holds the volume's lock.
+absl::Status Format(const HandlerDeps& deps, const CallContext& context,
+                    const host::VolumeView& volume, host::FormatOptions options);
 
 // The volumes whose content a format may erase.
 enum class Erase {

@@ -595,7 +595,8 @@ TEST(TeardownTest, TheNextCallWaitsForTheEndOfALateFormat) {
   EXPECT_EQ(mount(absl::Minutes(2)), absl::OkStatus());
 }
 
-// A listing waits at most a second for an optional class of WMI, and then reports which facts are unknown.
+// A listing waits at most a second for an optional class of WMI, and then reports which facts are
+// unknown.
 TEST(ListingsTest, ListingsAnswerEvenIfOneWmiClassHangs) {
   for (const std::string& operation : MachineCalls("wmi.Query/")) {
     SCOPED_TRACE(operation);

@@ -258,12 +258,12 @@ void RememberUse(machine::Os& os, UsedVolumes& used, const std::string& volume) 
 absl::Status Flush(const HostDeps& deps, const CallContext& context, const std::string& volume) {
   const std::string name = absl::StrCat("the cache of volume ", volume);
   // Waits for an abandoned flush first, so that hung flushes do not take a thread each.
-  ABSL_RETURN_IF_ERROR(deps.reads->Await(context, name, DetachedRuns::Whose::kLeft));
-  return deps.reads->Run(context, {name},
-                         [os = deps.os, used = deps.used, volume](const CallContext&) {
-                           RememberUse(*os, *used, volume);
-                           return os->Flush(volume);
-                         });
+  ABSL_RETURN_IF_ERROR(deps.flushes->Await(context, name, DetachedRuns::Whose::kLeft));
+  return deps.flushes->Run(context, {name},
+                           [os = deps.os, used = deps.used, volume](const CallContext&) {
+                             RememberUse(*os, *used, volume);
+                             return os->Flush(volume);
+                           });
 }
 
 absl::Status ExtendVolume(machine::Os& os, const std::string& volume, uint64_t sectors) {

@@ -162,6 +162,10 @@ void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* desc
   if (lun.ok() && *lun > 0) description->lun_id = absl::StrCat(*lun - 1);
 }
 
+std::string Page83Of(machine::Os& os, const DiskDescription& disk) {
+  return AskForDeviceIds(os, disk.number, disk.path).value_or(machine::DeviceIds()).page83;
+}
+
 void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* description) {
   // Sets `eui` only for an NVMe disk, although a SCSI disk may also have an EUI-64.
   const bool is_nvme = description->bus_type == kBusTypes[kNvme];
@@ -198,8 +202,12 @@ absl::Status CheckSame(const DiskDescription& earlier, const DiskDescription& no
       now.unique_id == earlier.unique_id) {
     return absl::OkStatus();
   }
+  return AnotherDisk(now.number);
+}
+
+absl::Status AnotherDisk(uint32_t disk_number) {
   return absl::UnavailableError(
-      absl::StrCat("disk ", now.number, " has become another disk: repeat the call"));
+      absl::StrCat("disk ", disk_number, " has become another disk: repeat the call"));
 }
 
 PartitionKind KindOf(const cim::Object& partition) {

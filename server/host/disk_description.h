@@ -68,6 +68,8 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
 // Returns UNAVAILABLE if two pictures of one disk number show different disks.
 absl::Status CheckSame(const DiskDescription& earlier, const DiskDescription& now);
+// Returns the error of CheckSame().
+absl::Status AnotherDisk(uint32_t disk_number);
 
 // Returns UNAVAILABLE if the device of a disk now has another number or belongs to another node of
 // a failover cluster. Returns OK if the device does not answer.
@@ -79,6 +81,9 @@ absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk);
 // namespace by its id minus 1 (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0
 // from a device path with `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* description);
+
+// Returns the disk's own page 83 identifier, or "" if it does not answer or has none.
+std::string Page83Of(machine::Os& os, const DiskDescription& disk);
 
 // Queries the disk for `page83`, and an NVMe disk for `eui` and `nvme_namespace_id`. If the disk
 // does not answer, sets `status` and reads WMI's values of `page83` and `eui`.

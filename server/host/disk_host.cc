@@ -115,7 +115,10 @@ void DiskHost::ReadContents(const CallContext& context, std::vector<DiskDescript
     }
     const auto content = deps_.reads->Read<std::string>(
         context.WithTimeout(kReadPatience), DiskName(number),
-        [this, number](const CallContext& run) { return FindData(run, number, Look::kAtEnds); });
+        [this, number](const CallContext& run) -> absl::StatusOr<std::string> {
+          ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetSize(run, number));
+          return host::FindData(os_, run, number, 0, size, Look::kAtEnds);
+        });
     disk.content =
         content.ok() ? *content : absl::StrCat("not known: ", content.status().message());
   }
@@ -188,10 +191,8 @@ absl::Status DiskHost::CreateBasicPartition(const CallContext& context,
     return absl::OkStatus();
   }
   const absl::Status status = cim::StorageStatus(operation, *result);
-  if (result->return_value == cim::kNoCapacity) {
-    return absl::FailedPreconditionError(status.message());
-  }
-  return status;
+  return result->return_value == cim::kNoCapacity ? absl::FailedPreconditionError(status.message())
+                                                  : status;
 }
 
 absl::Status DiskHost::BringPartitionsOnline(const CallContext& context, uint32_t disk_number) {
@@ -211,10 +212,15 @@ absl::StatusOr<uint64_t> DiskHost::GetSize(const CallContext& context, uint32_t 
   return GetDiskLength(os_, disk_number);
 }
 
-absl::StatusOr<std::string> DiskHost::FindData(const CallContext& context, uint32_t disk_number,
-                                               Look look) {
-  ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetSize(context, disk_number));
-  return host::FindData(os_, context, disk_number, 0, size, look);
+absl::StatusOr<std::string> DiskHost::FindData(const CallContext& context,
+                                               const DiskDescription& disk) {
+  const std::string before = Page83Of(os_, disk);
+  ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetSize(context, disk.number));
+  auto data = host::FindData(os_, context, disk.number, 0, size, Look::kThroughout);
+  // A cloud may have attached another disk at the same place, with the same number and path.
+  const std::string now = Page83Of(os_, disk);
+  const bool is_other = now != before && !now.empty() && !before.empty();
+  return is_other ? AnotherDisk(disk.number) : data;
 }
 
 absl::StatusOr<bool> DiskHost::IsOnline(const CallContext& context, uint32_t disk_number) {
@@ -345,15 +351,14 @@ absl::StatusOr<uint32_t> DiskHost::NumberOf(const cim::Object& disk) {
 
 absl::Status DiskHost::InvokeState(const CallContext& context, const DiskDescription& disk,
                                    bool online) {
-  const uint32_t disk_number = disk.number;
   const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
-                                             disk_number, online ? " online" : " offline");
+                                             disk.number, online ? " online" : " offline");
   if (!online) {
     ABSL_RETURN_IF_ERROR(Prefixed(operation, CheckNotWindows(disk)));
     ABSL_RETURN_IF_ERROR(CheckLocal(os_, disk));
   }
-  std::vector<std::string> objects = {DiskName(disk_number)};
-  if (online) objects.push_back(ComingOnlineName(disk_number));
+  std::vector<std::string> objects = {DiskName(disk.number)};
+  if (online) objects.push_back(ComingOnlineName(disk.number));
   const absl::Status changed = deps_.changes->Run(
       context, std::move(objects),
       [&storage = storage_, path = disk.object, online, operation](const CallContext& run) {

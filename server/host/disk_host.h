@@ -94,7 +94,9 @@ class DiskHost {
 
   // Returns "" if an online disk seems never written. Otherwise names the data at its beginning:
   // see FindData() in devices.h.
-  absl::StatusOr<std::string> FindData(const CallContext& context, uint32_t disk_number, Look look);
+  // Reads the places of Look::kThroughout. UNAVAILABLE if another disk has replaced `disk`
+  // meanwhile.
+  absl::StatusOr<std::string> FindData(const CallContext& context, const DiskDescription& disk);
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);
 

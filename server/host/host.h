@@ -39,6 +39,7 @@ class Host {
               &changes_,
               &setups_,
               &reads_,
+              &flushes_,
               &used_,
               &volumes_,
               [this, warn = std::move(warn)](const LogText& line) {
@@ -64,7 +65,7 @@ class Host {
     is_ending_ = true;
     const SteadyTime until = SteadyTime::Now() + limit;
     bool have_ended = true;
-    for (DetachedRuns* const runs : {&changes_, &setups_, &reads_, &looks_}) {
+    for (DetachedRuns* const runs : {&changes_, &setups_, &reads_, &flushes_, &looks_}) {
       have_ended &= runs->End(until - SteadyTime::Now());
     }
     return have_ended;
@@ -84,6 +85,8 @@ class Host {
   // Not among `changes_`, so that servers that do not answer do not use up a tenant's limit for
   // teardowns.
   DetachedRuns setups_;
+  // Not among `reads_`, because a volume that is not flushed is unmounted nevertheless.
+  DetachedRuns flushes_{128};
   DetachedRuns reads_{128};
   DetachedRuns looks_{1024};
   const HostDeps deps_;

@@ -20,7 +20,8 @@ struct HostDeps {
   machine::Os* os = nullptr;
   DetachedRuns* changes = nullptr;
   DetachedRuns* setups = nullptr;  // logins, new mappings, growth
-  DetachedRuns* reads = nullptr;   // reads and flushes
+  DetachedRuns* reads = nullptr;
+  DetachedRuns* flushes = nullptr;
   UsedVolumes* used = nullptr;
   // The look-ups of all volumes of the node; see VolumesOn().
   SharedRun<absl::StatusOr<NodeVolumes>>* volumes = nullptr;

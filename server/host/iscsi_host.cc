@@ -47,9 +47,20 @@ absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Ob
                 absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
 }
 
-// Returns the name of the logins at a target for DetachedRuns.
+std::string PortalName(const IscsiPortal& portal) {
+  return absl::StrCat("portal ", PortalText(portal));
+}
+// Returns the name of a portal for DetachedRuns, the same for each spelling.
+std::string PortalObject(const IscsiPortal& portal) {
+  return absl::AsciiStrToLower(FoldName(PortalName(portal)));
+}
+
+// Return the name of the logins at a target for DetachedRuns, and of those by one portal.
 std::string LoginsName(const std::string& iqn) {
   return absl::StrCat("a login at target ", FoldName(iqn));
+}
+std::string LoginsName(const std::string& iqn, const IscsiPortal& portal) {
+  return absl::StrCat(LoginsName(iqn), " by ", PortalObject(portal));
 }
 
 // Opens a session. Returns its id, or "" if the method does not return the id.
@@ -68,7 +79,7 @@ absl::StatusOr<std::string> LogIn(cim::Session& wmi, DetachedRuns& setups,
   arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
   const auto id = std::make_shared<std::string>();
   ABSL_RETURN_IF_ERROR(setups.Run(
-      context, {LoginsName(iqn)},
+      context, {LoginsName(iqn), LoginsName(iqn, portal)},
       [&wmi, arguments = std::move(arguments), iqn, id](const CallContext& run) -> absl::Status {
         cim::Object out;
         ABSL_RETURN_IF_ERROR(Invoke(wmi, run, "MSFT_iSCSITarget", "Connect", arguments,
@@ -84,13 +95,6 @@ absl::StatusOr<std::string> LogIn(cim::Session& wmi, DetachedRuns& setups,
 // Returns the name of a target's sessions for DetachedRuns.
 std::string SessionsName(const std::string& iqn) {
   return absl::StrCat("the sessions with target ", FoldName(iqn));
-}
-std::string PortalName(const IscsiPortal& portal) {
-  return absl::StrCat("portal ", PortalText(portal));
-}
-// Returns the name of a portal for DetachedRuns, the same for each spelling.
-std::string PortalObject(const IscsiPortal& portal) {
-  return absl::AsciiStrToLower(FoldName(PortalName(portal)));
 }
 
 // Returns true if the target no longer has the session, because another program ended it.
@@ -312,8 +316,10 @@ absl::Status IscsiHost::AwaitEnds(const CallContext& context, const std::string&
   return changes_.Await(context, SessionsName(iqn));
 }
 
-absl::Status IscsiHost::AwaitLogins(const CallContext& context, const std::string& iqn) {
-  return setups_.Await(context, LoginsName(iqn), DetachedRuns::Whose::kLeftOfTenant);
+absl::Status IscsiHost::AwaitLogins(const CallContext& context, const std::string& iqn,
+                                    const IscsiPortal* portal) {
+  return setups_.Await(context, portal == nullptr ? LoginsName(iqn) : LoginsName(iqn, *portal),
+                       DetachedRuns::Whose::kLeftOfTenant);
 }
 
 absl::Status IscsiHost::EndAll(const CallContext& context, const std::string& iqn,

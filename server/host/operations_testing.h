@@ -85,7 +85,7 @@ inline const std::vector<Operation>& HostOperations() {
       {"partition", OnLayout(5, &DiskHost::CreateBasicPartition)},
       {"bring online", [](H& h, C c) { return h.disk().BringPartitionsOnline(c, 2); }},
       {"disk size", [](H& h, C c) { return h.disk().GetSize(c, 1).status(); }},
-      {"is blank", [](H& h, C c) { return h.disk().FindData(c, 1, Look::kAtEnds).status(); }},
+      {"is blank", [](H& h, C c) { DiskDescription disk; disk.number = 1; return h.disk().FindData(c, disk).status(); }},
       {"is online", [](H& h, C c) { return h.disk().IsOnline(c, 1).status(); }},
       {"online", [](H& h, C c) { return h.disk().SetOnline(c, 3, true).status(); }},
       {"writable", [](H& h, C c) { return h.disk().SetOnline(c, 6, true).status(); }},

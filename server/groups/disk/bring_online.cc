@@ -129,7 +129,11 @@ absl::Status LockVolumes(const CallContext& context, host::Host& host, ResourceL
     ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(locks, waiting, volume.id));
     held->push_back(std::move(lock));
     ABSL_RETURN_IF_ERROR(host.volume().AwaitFormat(waiting, volume.id));
-    ABSL_RETURN_IF_ERROR(host.volume().ReadMounts(context, roots, &volume));
+    const absl::Status read = host.volume().ReadMounts(context, roots, &volume);
+    // A volume that has left the disk is not in use.
+    if (!absl::IsNotFound(read)) {
+      ABSL_RETURN_IF_ERROR(read);
+    }
   }
   return absl::OkStatus();
 }

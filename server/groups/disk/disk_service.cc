@@ -68,7 +68,7 @@ class DiskService final : public Service {
     if (is_raw()) {
       if (deps_.keep_foreign_data) {
         const absl::Status blank =
-            groups::AboutField("disk_number", groups::CheckBlank(deps_, context, number));
+            groups::AboutField("disk_number", groups::CheckBlank(deps_, context, *layout));
         if (!blank.ok()) return Restore(deps_, context, before, blank);
       }
       ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, *layout));

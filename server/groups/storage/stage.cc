@@ -20,6 +20,9 @@
 namespace csi_proxy::storage {
 namespace {
 
+// The most time that a call leaves for its steps after the growth of the volume.
+constexpr absl::Duration kAfterGrowth = absl::Seconds(10);
+
 // One call of StageVolume. Each step first checks whether it is done already, and calls share no
 // memory, so a call can be repeated after any crash.
 class VolumeStager {
@@ -208,8 +211,7 @@ class VolumeStager {
       ABSL_RETURN_IF_ERROR(CheckNotReplaced(nullptr));
     }
     if (disk_.partition_style == PartitionStyle::kRaw) {
-      ABSL_RETURN_IF_ERROR(
-          groups::AboutField("disk", groups::CheckBlank(deps_, context_, number_)));
+      ABSL_RETURN_IF_ERROR(groups::AboutField("disk", groups::CheckBlank(deps_, context_, disk_)));
       has_written_ = true;
       ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, disk_));
       was_blank_ = true;
@@ -234,7 +236,7 @@ class VolumeStager {
       ABSL_RETURN_IF_ERROR(
           groups::AboutField("disk", groups::CheckBlank(deps_, context_, *volume, look)));
       has_written_ = true;
-      ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume->id, options_));
+      ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, *volume, options_));
       AddStep(StorageStep::kFormatted);
       // During the format another program may have mounted the volume.
       return host_.volume().ReadMounts(context_, roots(), volume);
@@ -294,7 +296,8 @@ class VolumeStager {
     // Locates the volume again, because the disk may have got another number during the format.
     const auto there = host_.volume().Locate(context_, volume);
     const absl::StatusOr<volume::Growth> growth =
-        there.ok() ? volume::Grow(host_.volume(), context_, *there, 0) : there.status();
+        there.ok() ? volume::Grow(host_.volume(), context_.Leaving(4, kAfterGrowth), *there, 0)
+                   : there.status();
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (growth.ok() && growth->grew) AddStep(StorageStep::kGrew);
     const std::string why = growth.ok() ? growth->obstacle : std::string(growth.status().message());

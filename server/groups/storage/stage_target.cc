@@ -36,8 +36,8 @@ static_assert(static_cast<int>(ChapUse::kChapMutual) == static_cast<int>(host::C
 // microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference).
 constexpr absl::Duration kPortalTime = absl::Seconds(30);
 
-// The minimum time for one portal while the target has no session. A call with little time tries
-// only some portals, and a repeated call begins with the remaining ones.
+// The minimum time for one portal while the call has no session with the target. A call with little
+// time tries only some portals, and a repeated call begins with the remaining ones.
 constexpr absl::Duration kLeastPortalTime = absl::Seconds(5);
 
 // The time for all portals. Connect() divides it, or the call's time if that is shorter, equally
@@ -236,6 +236,8 @@ class TargetStager {
   absl::Status LogIn(const CallContext& context, const IscsiPortal& portal) {
     ABSL_ASSIGN_OR_RETURN(const auto lock,
                           groups::LockSession(*deps_.locks, context, request_.iqn, portal));
+    // A login that an earlier call has left may still open its session.
+    ABSL_RETURN_IF_ERROR(host_.iscsi().AwaitLogins(context, request_.iqn, &portal));
     // Another call may have logged in, or may be doing so now.
     for (const bool beside_others : {request_.multipath, true}) {
       ABSL_RETURN_IF_ERROR(LookAtSessions(context));

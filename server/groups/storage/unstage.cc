@@ -131,6 +131,8 @@ class VolumeUnstager {
     if (!state.exists) return absl::OkStatus();
     if (state.volume.has_value()) {
       response_.volume_id = state.volume->ToString();
+      // The disk must stay online if the mount must stay.
+      ABSL_RETURN_IF_ERROR(host_.volume().CheckUnmount(context_, *state.volume, target_));
       if (state.disk.has_value() || state.is_unknown) {
         ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*state.volume, state.disk));
       }
