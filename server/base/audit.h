@@ -11,7 +11,7 @@ namespace csi_proxy {
 
 struct AuditRecord {
   const char* method;  // the hub's name, `MountVolume`
-  // The object as `field=value field=value`. Must be quoted, escaped and free of secrets.
+  // The request as `field=value field=value`. Must be quoted, escaped and free of secrets.
   std::string subject;
   const CallContext& context;  // the client and its pipe
   absl::Status status;

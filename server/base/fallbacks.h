@@ -55,8 +55,8 @@ enum class Fallback {
 struct FallbackFacts {
   Fallback fallback;
   const char* name;
-  // The number in server/host/doubts.md of the claim that the fallback disproves. 0 if the reason
-  // is another one, such as a disk that does not answer.
+  // The number, in server/host/doubts.md, of the claim that the fallback disproves. 0 if the
+  // fallback has another reason, such as a disk that does not answer.
   int doubt;
 };
 

@@ -51,9 +51,9 @@ class ReadyEvents {
     return taken;
   }
 
-  // A thread calls BeginLook() before and EndLook() after it looks for events of the system.
-  // BeginLook() returns true if no event waits here; then the thread may sleep. EndLook() takes
-  // that result.
+  // A thread calls BeginLook() before it looks for events of the system. BeginLook() returns true
+  // if no event waits here; then the thread may sleep. After the look, the thread passes that
+  // result to EndLook().
   bool BeginLook() {
     if (empty()) ++asleep_;
     return empty();

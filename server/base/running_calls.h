@@ -21,7 +21,7 @@ enum class RunKind { kCall, kFormat };
 
 struct RunInfo {
   RunKind kind;
-  // `volume.UnmountVolume`; of a format, `formatting volume \\?\Volume{...}\ with NTFS`.
+  // For an rpc `volume.UnmountVolume`; for a format `formatting volume \\?\Volume{...}\ with NTFS`.
   std::string name;
   // The request as in the audit log, at most 400 bytes; empty for a read-only rpc and a format.
   std::string subject;

@@ -77,8 +77,8 @@ absl::Status CallWithBytes(
     return absl::InvalidArgumentError(
         absl::StrCat("the request is not a ", message->GetTypeName()));
   }
-  // protobuf needs 64 bytes for an unknown field of two bytes. If a call changes the node, the shim
-  // refuses such a field instead.
+  // Saves memory: protobuf needs 64 bytes for an unknown field of two bytes. If a call changes the
+  // node, the shim refuses unknown fields instead.
   if (method.info->reads) DiscardUnknownFields(message.get());
   const std::unique_ptr<google::protobuf::MessageLite> response(method.response().New());
   ABSL_RETURN_IF_ERROR(method.call(api, context, *message, response.get()));

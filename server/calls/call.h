@@ -43,8 +43,8 @@ class ServedCall {
 // because the beginning names the field and the end gives the reason.
 absl::Status StatusForCaller(const absl::Status& error);
 
-// Runs a call of this process on this thread, with a slot of calls->executor, and returns its
-// status for the caller. If `calls` is null, only calls `function`.
+// Runs `function` on this thread as a call of this process, with a slot of calls->executor. Returns
+// the status for the caller. If `calls` is null, only calls `function`.
 absl::Status RunAt(const CallDeps* calls, const MethodInfo& method, const CallContext& context,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);
 

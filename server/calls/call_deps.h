@@ -39,7 +39,7 @@ class CallObserver {
   // call's arrival, including the queue.
   virtual void OnDone(const MethodInfo& method, const CallContext& call, const absl::Status& status,
                       absl::Duration duration) = 0;
-  // Reports, for the `times`th time, a client that wants more than its part.
+  // Reports the `times`th time that a client wanted more than its part of `limit`.
   virtual void OnLimit(const Peer& /*peer*/, Limit /*limit*/, uint64_t /*times*/) {}
 };
 

@@ -10,8 +10,8 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The number of idle threads that are kept. A further idle thread ends if, throughout the last
-// kSurplusThread, some thread was idle.
+// The number of idle threads that are kept. Further idle threads end if at least one thread was
+// idle at every moment of the last kSurplusThread.
 constexpr size_t kIdleThreads = 1;
 constexpr std::chrono::milliseconds kSurplusThread{1000};
 
@@ -93,7 +93,7 @@ class Executor::Waiter final : public Task {
 
 void Executor::Slot::Reclaim() {
   const MutexLock lock(executor_->mutex_);
-  // Waiters are over a limit or lack a thread. This task is within its limits and has a thread.
+  // Goes ahead of waiters, because they are over a limit or lack a thread. This task has a thread.
   if (executor_->MayRun(*queue_)) {
     executor_->Count(*queue_, &TenantQueue::running_, 1);
     return;
@@ -116,8 +116,8 @@ Executor::~Executor() {
   if (ended_.joinable()) ended_.join();
 }
 
-// Returns true if `queue` may take one more of `capacity`. `taken` selects the count of what a
-// queue has taken. If `reserves`, keeps ReservedOf() for queues that have taken none.
+// Returns true if `queue` may take one more of `capacity` slots, begun tasks or places, which the
+// member `taken` counts. With `reserves`, leaves the last ReservedOf() to queues that have none.
 bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, size_t capacity,
                        bool reserves) {
   return MayTakeOneMore(queue.*taken, all_.*taken - queue.*taken, capacity, limits_.client_share,
@@ -126,7 +126,7 @@ bool Executor::MayTake(const TenantQueue& queue, size_t TenantQueue::*taken, siz
 
 bool Executor::MayBegin(const TenantQueue& queue) {
   if (!MayRun(queue)) return false;
-  // If every begun task has a slot, the limit of slots is the lower limit.
+  // MayRun() has checked the limit of slots, which is the lower one if every begun task has a slot.
   if (all_.begun_ == all_.running_) return true;
   if (queue.begun_ >= limits_.max_threads && queue.blocked_ != nullptr &&
       queue.blocked_->load(std::memory_order_relaxed) >= limits_.max_blocked_of_tenant) {
@@ -198,7 +198,7 @@ bool Executor::Begin(Task* task) {
 }
 
 // Returns RESOURCE_EXHAUSTED if `queue` has no place for a further task. Sets `*client_is_at_limit`
-// if the tenant has used up its part, although the whole queue is not full.
+// if the tenant has used up its part of the places, but the executor still has free places.
 absl::Status Executor::CheckPlace(const TenantQueue& queue, bool* client_is_at_limit) {
   const size_t capacity = limits_.max_queued;
   if (all_.queued_ < capacity &&
@@ -221,9 +221,9 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
   {
     const MutexLock lock(mutex_);
     TenantQueue& own_queue = *queue;
-    // Waiters are over a limit or lack a thread. A task within its limits goes ahead of them.
+    // A task within its limits goes ahead of waiters, which are over a limit or lack a thread.
     const bool may_begin = MayBegin(own_queue);
-    // After a failed start, waiters within their limits may lack only a thread.
+    // After a thread failed to start, waiters within their limits may lack only a thread.
     const bool lacked_threads = !no_thread_.ok();
     if (may_begin && HasThread()) {
       task->queue_ = std::move(queue);
@@ -241,7 +241,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<TenantQueue> queue,
   return absl::OkStatus();
 }
 
-// Gives slots to waiters within their limits. Returns the number of tasks for threads of the pool.
+// Gives slots to waiters within their limits. Returns how many of them pool threads must run.
 size_t Executor::StartWaiting() {
   size_t started = 0;
   while (all_.running_ < limits_.max_threads) {

@@ -1,5 +1,5 @@
-// Runs calls in a bounded pool of threads with a bounded queue, so that not all threads that move
-// bytes wait for a disk, and a flood of calls is refused instead of piling up.
+// Runs calls in a bounded pool of threads with a bounded queue. So slow disks cannot block all the
+// threads that move bytes, and a flood of calls is refused instead of piling up.
 #pragma once
 
 #include <atomic>
@@ -94,8 +94,8 @@ class TenantQueue {
   TenantQueue* next_turn = nullptr;
 };
 
-// Returns the status of a call that is refused because `queued` calls wait, `own` of them of its
-// tenant.
+// Returns the status of a call that is refused because `queued` calls wait. `own` of these belong
+// to the refused call's tenant.
 absl::Status TooManyCalls(size_t queued, size_t own);
 // Returns the status of a call that is refused because `own` calls of its tenant wait, and the
 // tenant may have `most`.

@@ -8,7 +8,7 @@ namespace csi_proxy::rpc {
 
 // A quick call ends sooner on the thread that has read it than on a thread that must be woken. But
 // any call may block, for instance on an unreachable share. So `most` must be less than the number
-// of reading threads: one thread always reads (leader and followers). Thread-safe.
+// of reading threads: then one thread is always free to read (leader/followers). Thread-safe.
 class InlineCalls {
  public:
   explicit InlineCalls(size_t most) : most_(most) {}

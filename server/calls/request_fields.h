@@ -13,8 +13,8 @@ namespace csi_proxy::rpc {
 
 // Returns INVALID_ARGUMENT, with the field's number, if the request or a message within it has a
 // field that this version lacks. A call that changes the node must not do less than the client
-// asked: a client of a fork may ask FormatVolume for a file system in a field that is in no
-// release, and would get NTFS. Released clients send no such fields.
+// asked. For example, a fork may have added a field for the file system to FormatVolume. A client
+// of the fork would set that field and get NTFS. Released clients send no such fields.
 absl::Status CheckKnownFields(const google::protobuf::Message& request);
 
 // Checks a request of `method`. Always returns OK if the method only reads, because its answer does

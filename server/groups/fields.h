@@ -11,11 +11,10 @@
 
 namespace csi_proxy::groups {
 
-// Returns the working directories as paths for calls.
+// Returns each working directory as a ConfinedPath.
 std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots);
 
-// Returns a refusal (FAILED_PRECONDITION) with the field's name in front, or another status
-// unchanged.
+// Returns `status`, with the field's name in front if it is a refusal (FAILED_PRECONDITION).
 absl::Status AboutField(absl::string_view field, const absl::Status& status);
 
 // Returns INVALID_ARGUMENT, naming `field`, if the text is empty and must not be, is longer than

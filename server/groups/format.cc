@@ -25,7 +25,7 @@ struct FileSystem {
   const char* name;
   uint32_t min_unit;
   uint32_t max_unit;
-  // True if all powers of two in between are also units.
+  // True if all powers of two between `min_unit` and `max_unit` are also units.
   bool all_between;
 };
 constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 4096, 65536, false}};
@@ -46,8 +46,8 @@ bool IsKubelets(const host::MountPoint& point) {
 }
 
 // Returns FAILED_PRECONDITION if the volume is mounted at a folder, because drivers format a volume
-// before they mount it. With Erase::kStatic, folders of drivers outside the kubelet's directories
-// do not count. Ignores drive letters, because Windows assigns them to new volumes.
+// before they mount it. With Erase::kStatic, ignores a driver's folder that is not in the kubelet's
+// directories. Ignores drive letters, because Windows assigns them to new volumes.
 absl::Status CheckNotMounted(const HandlerDeps& deps, const host::VolumeView& volume, Erase erase) {
   for (const host::MountPoint& point : volume.mounts) {
     if (point.is_drive()) continue;
@@ -190,7 +190,7 @@ absl::Status LockAndFormat(const HandlerDeps& deps, const CallContext& context,
   // Reads the volume again under the lock, because another call may have changed it before.
   ABSL_ASSIGN_OR_RETURN(auto view, volumes.Locate(context, volume));
   const uint32_t number = view.extents.front().disk_number;
-  // An Offline call that its caller has left could end the format.
+  // Waits for an Offline call whose caller has left, because it could end the format.
   ABSL_RETURN_IF_ERROR(deps.host->disk().AwaitChanges(context, number));
   ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
   ABSL_RETURN_IF_ERROR(AboutField("volume_id", host::CheckNotWindows(disk)));

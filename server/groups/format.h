@@ -14,8 +14,9 @@
 
 namespace csi_proxy::groups {
 
-// Parses the format of a request. `file_system` is case-insensitive, NTFS if empty; 0 lets Windows
-// choose the allocation unit. Returns INVALID_ARGUMENT, naming the field, for another value.
+// Parses the format of a request. `file_system` is case-insensitive; empty means NTFS. If
+// `allocation_unit_bytes` is 0, Windows chooses. Returns INVALID_ARGUMENT, naming the field, for an
+// invalid value.
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
@@ -26,9 +27,9 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 absl::Status CheckNeverUsed(const HandlerDeps& deps, const CallContext& context,
                             const host::VolumeView& volume);
 // Returns the error of CheckNeverUsed() if it fails. Returns FAILED_PRECONDITION, with similar
-// advice, unless the volume reads as zero at the places of `look`, and UNAVAILABLE if the volume
-// has moved during the reads. A new volume reads as zero, so a call repeated after a crash
-// recognises it without a record.
+// advice, unless the volume reads as zero at the places of `look`. Returns UNAVAILABLE if the
+// volume has moved during the reads. A new volume reads as zero, so a call that is repeated after a
+// crash recognises a new volume without a record.
 absl::Status CheckBlank(const HandlerDeps& deps, const CallContext& context,
                         const host::VolumeView& volume, host::Look look);
 // Returns FAILED_PRECONDITION, with advice on how to save the data, unless the disk reads as zero
@@ -53,18 +54,18 @@ enum class Erase {
   kStatic,
 };
 
-// Formats a volume under its lock. FAILED_PRECONDITION for a volume of a disk of Windows and,
-// unless `erase` is kStatic, of a disk in use by the node (windows_use.h).
+// Formats a volume under its lock. Returns FAILED_PRECONDITION if the volume's disk is Windows' own
+// or, unless `erase` is kStatic, in use by the node (windows_use.h).
 //
 // Reads the volume again under the lock, because drivers format a volume that an earlier call
 // reported as unformatted. If another call has formatted the volume since then, returns OK if the
 // file system is the requested one and `options` has neither an allocation unit nor a label, and
 // otherwise FAILED_PRECONDITION.
 //
-// FAILED_PRECONDITION also if `erase` or HandlerDeps::keep_foreign_data protects the content, or if
-// the volume has lost its file system. Only kUnmounted without HandlerDeps::keep_foreign_data
-// ignores such a loss. Only the log names the folder of a mount, because the folder may be another
-// tenant's.
+// Also returns FAILED_PRECONDITION if `erase` or HandlerDeps::keep_foreign_data protects the
+// content, or if the volume has lost its file system. Only kUnmounted without
+// HandlerDeps::keep_foreign_data ignores such a loss. Only the log names the folder of a mount,
+// because the folder may be another tenant's.
 absl::Status LockAndFormat(const HandlerDeps& deps, const CallContext& context,
                            const VolumeId& volume, const host::FormatOptions& options, Erase erase);
 

@@ -30,8 +30,8 @@ struct NodeRules {
   bool bind_smb_credentials = false;
   // True if calls may map shares of this node.
   bool allow_local_shares = false;
-  // The end of the error for a share of this node: how the operator permits such shares. Empty in
-  // an embedded node, whose options cannot permit them.
+  // Ends the error for a share of this node, and says how the operator permits such shares. Empty
+  // in an embedded node, whose options cannot permit them.
   std::string local_shares_remedy = {};
   // If true, PartitionDisk and FormatVolume of the released versions, and FormatVolume of the
   // storage group with `overwrite`, refuse disks and volumes with data that Windows does not

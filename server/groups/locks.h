@@ -1,7 +1,8 @@
-// The locks of calls on listings, sessions, targets, portals, disks, shares, paths and volumes. A
-// call that needs several must take them in the order of this file, disks by number, and several
-// volumes only under the lock of their disk, so that two calls never wait for each other. Calls of
-// the system group lock only services, in system_service.cc.
+// The locks of calls on listings, sessions, targets, portals, disks, shares, paths and volumes. Two
+// calls must never wait for each other. So a call that needs several locks must take them in the
+// order of this file, and must lock disks in the order of their numbers. It may lock several
+// volumes only under the lock of their disk. Calls of the system group lock only services, in
+// system_service.cc.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 
 // The functions return the errors of ResourceLocks::Acquire().
 //
-// Locks the tenant's listing of links by ListMounts, ListSmbMappings and RemoveMount. A listing
-// reads the whole tree and keeps a processor busy, so a tenant runs at most one of these at a time.
+// Locks the tenant's listing of links: a step of ListMounts, ListSmbMappings and RemoveMount that
+// reads the whole tree and keeps a processor busy. So a tenant runs at most one listing at a time.
 // REQUIRES: the caller releases the lock before any other wait.
 inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context) {
   return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));

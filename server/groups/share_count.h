@@ -18,12 +18,11 @@
 namespace csi_proxy::groups {
 
 struct ShareCounts {
-  // The numbers of mappings with a link, of mappings without a link, and of mappings for which no
-  // link was found although some directories could not be read; and the number of all links.
-  size_t linked = 0;
-  size_t unlinked = 0;
+  size_t linked = 0;    // mappings with a link
+  size_t unlinked = 0;  // mappings without a link
+  // Mappings without a known link, if some directories could not be read.
   size_t unknown = 0;
-  size_t links = 0;
+  size_t links = 0;  // links to all mappings
 
   bool operator==(const ShareCounts&) const = default;
 };
@@ -34,8 +33,8 @@ ShareCounts CountShares(const storage::ListSmbMappingsResponse& response);
 // working directories, and a metrics scrape must not wait for that. Thread-safe.
 class ShareCount {
  public:
-  // A count starts kEvery after the start of the last one. A pod can cause a slow count, so the
-  // next count also waits kRest times as long as the last one took.
+  // A count is due kEvery after the start of the last one. A pod can cause a slow count, so the
+  // pause between two counts is also at least kRest times as long as the last count took.
   static constexpr absl::Duration kEvery = absl::Minutes(1);
   static constexpr int kRest = 20;
   // The time limit of a count.

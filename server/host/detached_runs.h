@@ -3,7 +3,8 @@
 // Windows may go on after the caller has given up: a flush cannot be stopped, a method of WMI may
 // continue, and a disk may never answer a read. A late removal would remove a share, disk or
 // session that another call has set up in the meantime. So a call that sets up an object first
-// waits for the end of the object's changes, and a teardown for the end of its late set-ups.
+// waits for the end of the object's changes. A teardown first waits for the end of the object's
+// late set-ups.
 #pragma once
 
 #include <algorithm>
@@ -55,16 +56,17 @@ class DetachedRuns {
   // If `context` ends first, returns its error, naming the first object; the change goes on, and is
   // cancelled after `longest`. Returns RESOURCE_EXHAUSTED without a change if the tenant's callers
   // have left `most_left` runs that are still under way. Yields the call's slot. Does not wait for
-  // earlier changes, so that a repeated removal succeeds although Windows has lost the first one.
-  // REQUIRES: `objects` is not empty.
+  // earlier changes, so that a repeated removal succeeds although Windows has lost the first
+  // removal. REQUIRES: `objects` is not empty.
   absl::Status Run(const CallContext& context, std::vector<std::string> objects, Change change,
                    absl::Duration longest = absl::Minutes(5));
 
-  // The runs of an object for which Await() waits: all; those that their callers have left; those
-  // that callers of the same tenant have left.
+  // Selects the runs of an object that Await() waits for: all runs, the runs that their callers
+  // have left, or only the runs that callers of the same tenant have left.
   enum class Whose { kAll, kLeft, kLeftOfTenant };
 
-  // Waits until no such run of the object is under way. Returns the error of `context`.
+  // Waits until no run that `whose` selects is under way. Returns the error of `context` if it ends
+  // first.
   absl::Status Await(const CallContext& context, const std::string& object,
                      Whose whose = Whose::kAll);
 

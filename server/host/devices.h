@@ -20,12 +20,13 @@
 
 namespace csi_proxy::host {
 
-// Records `fallback` if `refused`, the error of a request to a disk, has one of the Win32 codes
-// `reasons`, and otherwise kDiskDoesNotAnswer.
+// Records `fallback` if `refused` has one of the Win32 codes `reasons`. Otherwise records
+// kDiskDoesNotAnswer. `refused` is the error of a request to a disk.
 void RecordRefusal(Fallback fallback, const absl::Status& refused,
                    std::initializer_list<uint32_t> reasons);
 
-// The errors of a request that a disk's driver does not know or does not let this process make.
+// The Win32 codes with which a disk's driver refuses a request: the driver does not implement the
+// request, or this process lacks the access right.
 inline constexpr std::initializer_list<uint32_t> kUnknownRequest = {
     win32_error::kInvalidFunction, win32_error::kAccessDenied, win32_error::kNotSupported,
     win32_error::kInvalidParameter};
@@ -59,8 +60,8 @@ absl::Status CheckNotDynamic(machine::Os& os, const std::string& volume, uint32_
 // Windows may reassign a device path after WMI has returned it.
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path);
-// Returns the unit number that Windows addresses the disk by. Checks the disk's number like
-// AskForDeviceIds().
+// Returns the SCSI logical unit number by which Windows addresses the disk. Checks the disk's
+// number like AskForDeviceIds().
 absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
                                        const std::string& path);
 // Returns NOT_FOUND if the disk does not exist.
@@ -87,8 +88,8 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
                              uint64_t offset_bytes, uint64_t size_bytes, Look look);
 
 // Returns "" if IsBlank(). Otherwise returns the kind of data at the beginning of the part, in
-// words for an error: `an XFS file system of Linux`, or `data that Windows does not recognise`. The
-// words are only for texts: a call never formats a disk because its data was not recognised.
+// words for an error: `an XFS file system of Linux`, or `data that Windows does not recognise`. Use
+// the words only in messages: a call never formats a disk because its data was not recognised.
 absl::StatusOr<std::string> FindData(machine::Os& os, const CallContext& context,
                                      uint32_t disk_number, uint64_t offset_bytes,
                                      uint64_t size_bytes, Look look);
@@ -108,8 +109,8 @@ absl::StatusOr<std::vector<VolumeView>> VolumesOn(const HostDeps& deps, const Ca
                                                   uint32_t disk_number, NodeVolumes* seen);
 // Returns the number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
-// Returns true if a volume's file system is marked dirty or the mark is unreadable; false if the
-// file system has no dirty mark.
+// Returns true if a volume's file system is marked dirty, or if its mark is unreadable. Returns
+// false if the file system does not support the mark.
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Writes the cached data of a volume to its disk, after earlier flushes that callers have left.
 // First adds the volume to UsedVolumes if it is mounted at a folder. A flush of a broken disk may

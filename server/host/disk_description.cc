@@ -78,7 +78,7 @@ constexpr const char* kNoData[] = {kReserved, "{c12a7328-f81f-11d2-ba4b-00a0c93e
 // PARTITION_LDM.
 constexpr uint16_t kMbrLdm = 0x42;
 
-// Returns the page 83 id in MSFT_Disk, for a disk that does not answer. Returns "" if it has none.
+// Returns the page 83 id in MSFT_Disk, or "" if there is none. For a disk that does not answer.
 std::string UniqueIdOf(const cim::Object& disk) {
   const std::string text = TextOf(disk, "UniqueId");
   switch (disk.GetUint32Or("UniqueIdFormat", 0).value_or(0)) {
@@ -224,7 +224,7 @@ PartitionKind KindOf(const cim::Object& partition) {
 
 absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk) {
   const absl::Status local = CheckDevice(os, disk.number, disk.path);
-  // Windows' own error says nothing about the number.
+  // An error of Windows itself does not show that another disk has the number.
   if (!absl::IsUnavailable(local) || Win32CodeOf(local).has_value()) return absl::OkStatus();
   return Prefixed(absl::StrCat("disk ", disk.number), local);
 }

@@ -38,7 +38,7 @@ struct Partition {
 };
 
 // The facts about a disk at one time. A field that Windows does not report is empty, 0 or false,
-// but `is_online` is true then.
+// except `is_online`, which is then true.
 struct DiskDescription : storage::DiskInfo {
   // The path of the disk's MSFT_Disk.
   std::string object;
@@ -48,7 +48,8 @@ struct DiskDescription : storage::DiskInfo {
   uint32_t sector_bytes = 0;
   // `Healthy`, `Warning`, `Unhealthy`, or a number that Microsoft's page does not list.
   std::string health;
-  // Why the disk itself did not report its identifiers, so that they are WMI's; otherwise OK.
+  // Why the disk itself did not report its identifiers; otherwise OK. With an error, `page83` and
+  // `eui` are WMI's.
   absl::Status status;
   // Set only by DiskHost::GetLayout().
   std::vector<Partition> partitions;
@@ -57,16 +58,16 @@ struct DiskDescription : storage::DiskInfo {
   bool has_windows() const { return is_boot || is_system; }
 };
 
-// Parses MSFT_Disk.Location, as `Integrated : Bus 0 : Device 30 : Function 0 : Adapter 0 : Port 1 :
-// Target 2 : LUN 3`: the numbers after Adapter, Bus (or Port where there is no Bus), Target and
-// LUN. A part that is missing or not a number is empty: most NVMe disks have no LUN.
+// Parses an MSFT_Disk.Location such as `Integrated : Bus 0 : Device 30 : Function 0 : Adapter 0 :
+// Port 1 : Target 2 : LUN 3`. Returns the numbers after Adapter, Bus (or Port if there is no Bus),
+// Target and LUN. A part that is missing or not a number is empty: most NVMe disks have no LUN.
 disk::DiskLocation ParseLocation(absl::string_view text);
 
 // Reads an MSFT_Disk. Ignores properties that are missing, null or of another type, but IsBoot and
 // IsSystem of another type count as true.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
-// Returns UNAVAILABLE if two pictures of one disk number show different disks.
+// Returns UNAVAILABLE if two descriptions with one disk number are of different disks.
 absl::Status CheckSame(const DiskDescription& earlier, const DiskDescription& now);
 // Returns the error of CheckSame().
 absl::Status AnotherDisk(uint32_t disk_number);
@@ -75,11 +76,12 @@ absl::Status AnotherDisk(uint32_t disk_number);
 // a failover cluster. Returns OK if the device does not answer.
 absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk);
 
-// Adds the LUN of an NVMe disk of Azure; no change for other disks. Azure's NVMe disks all have the
-// same Location without a LUN, so the LUN is computed: on Azure, Windows' disk has namespace id 1,
-// and a data disk has LUN + 2 (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a
-// namespace by its id minus 1 (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0
-// from a device path with `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
+// Sets the LUN of an NVMe disk of Azure; no change for other disks. Azure's NVMe disks all have the
+// same Location, without a LUN, so the LUN is computed from the namespace id. On Azure, Windows'
+// disk has id 1, and a data disk has its LUN + 2 (github.com/Azure/azure-vm-utils/pull/11). Windows
+// addresses a namespace by its id minus 1 (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk
+// reads LUN 0 from a device path with `&000001`
+// (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 void AddAzureLun(machine::Os& os, const cim::Object& disk, DiskDescription* description);
 
 // Returns the disk's own page 83 identifier, or "" if it does not answer or has none.
@@ -93,7 +95,7 @@ void AddIds(machine::Os& os, const cim::Object& disk, DiskDescription* descripti
 // may still show its cached flag. Keeps WMI's flag if the disk does not answer.
 void AddReadOnly(machine::Os& os, DiskDescription* description);
 
-// The types of basic data partitions in MSFT_Partition's spelling: GPT, and MBR (NTFS and similar).
+// The types of a basic data partition: MSFT_Partition.GptType, and MbrType (NTFS and similar).
 inline constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 inline constexpr uint16_t kMbrIfs = 7;
 

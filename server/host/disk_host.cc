@@ -23,14 +23,14 @@ using cim::Namespace;
 using cim::Value;
 
 constexpr uint16_t kStyleGpt = 2;
-// How long ReadContents() and HasOnePartition() wait for a disk, and how long ReadContents() waits
-// for WMI.
+// How long ReadContents() and HasOnePartition() wait for a disk.
 constexpr absl::Duration kReadPatience = absl::Milliseconds(300);
+// How long ReadContents() waits for WMI.
 constexpr absl::Duration kPartitionPatience = absl::Seconds(1);
 // Limits the log on a node where disks often arrive and leave.
 constexpr size_t kMaxWarnings = 100;
 
-// Returns the name of the change that brings a disk online for DetachedRuns.
+// Returns DetachedRuns' name of the change that brings a disk online.
 std::string ComingOnlineName(uint32_t disk_number) {
   return absl::StrCat(DiskName(disk_number), " coming online");
 }

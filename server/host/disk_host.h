@@ -20,8 +20,8 @@
 
 namespace csi_proxy::host {
 
-// The queries of DiskHost::ListDisks() to the disks themselves, in addition to WMI: at most five
-// calls to Windows per disk.
+// What DiskHost reads from the disks themselves in addition to WMI. This takes at most five calls
+// to Windows per disk.
 enum class AskDisks {
   kNothing,
   // The LUN of Azure's NVMe disks.
@@ -38,7 +38,7 @@ struct StateChange {
   bool changed = false;
   // True if the disk was read-only while it was online, so file systems may be mounted read-only.
   bool was_online_read_only = false;
-  // The picture of a disk that came online, if the caller gave none.
+  // The disk's description from before the change, if the caller gave none.
   std::optional<DiskDescription> found = std::nullopt;
 };
 
@@ -59,34 +59,35 @@ class DiskHost {
   absl::StatusOr<DiskDescription> Describe(const CallContext& context, uint32_t disk_number,
                                            AskDisks ask = AskDisks::kNothing);
 
-  // Sets `content` of each online disk, except Windows' own, that has content which Windows does
-  // not recognise: bytes without a partition table, or only partitions of another system. The text
-  // begins with `not known: ` if the disk cannot be read within 300 ms, or WMI does not list its
+  // Sets `content` of each online disk with content that Windows does not recognise: bytes without
+  // a partition table, or only partitions of another system. Skips Windows' own disks. The text
+  // begins with `not known: ` if the disk cannot be read within 300 ms, or if WMI does not list its
   // partitions within a second. A disk that hangs keeps a thread.
   void ReadContents(const CallContext& context, std::vector<DiskDescription>* disks);
 
   absl::Status Rescan(const CallContext& context);
 
-  // Returns Describe() with `partitions`. UNAVAILABLE if another disk has the number now, if the
+  // Describes one disk, with `partitions`. UNAVAILABLE if another disk has the number now, if the
   // disk belongs to another node of a failover cluster, or if WMI does not show the disk or its
   // partitions. The layout of an offline disk may be wrong.
   absl::StatusOr<DiskDescription> GetLayout(const CallContext& context, uint32_t disk_number);
 
   // Returns UNAVAILABLE if the device of `disk` has another number now; OK if it does not answer.
   absl::Status CheckStill(const DiskDescription& disk);
-  // Returns UNAVAILABLE if WMI shows another disk with the number of `disk` now, or the error of
-  // CheckStill().
+  // Does the same, and returns UNAVAILABLE also if WMI shows another disk with the number of `disk`
+  // now.
   absl::Status CheckStill(const CallContext& context, const DiskDescription& disk);
 
-  // Writes an empty GPT. REQUIRES: `disk` is raw, and from GetLayout() after the disk came online.
+  // Writes an empty GPT. REQUIRES: `disk` is raw. GetLayout() returned it after the disk came
+  // online.
   absl::Status InitializeGpt(const CallContext& context, const DiskDescription& disk);
 
   // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
-  // if no space is free. REQUIRES: `disk` is from GetLayout() after the disk came online.
+  // if no space is free. REQUIRES: GetLayout() returned `disk` after the disk came online.
   absl::Status CreateBasicPartition(const CallContext& context, const DiskDescription& disk);
 
-  // Mounts the volumes of the basic partitions, as Windows does unless automount is disabled
-  // (mountvol /N). Does not change mounted volumes.
+  // Mounts the volumes of the basic partitions; does not change mounted volumes. Windows does the
+  // same on its own unless automount is disabled (mountvol /N).
   absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number);
 
   // Returns the size in bytes.
@@ -106,25 +107,25 @@ class DiskHost {
 
   // Brings a disk online and clears its read-only flag, or takes it offline. Does not change a disk
   // that is already in the requested state. Volumes may arrive later. FAILED_PRECONDITION if a disk
-  // to take offline is Windows' own, or if Windows refuses because it is critical or in use.
+  // to take offline is Windows' own, or if Windows refuses because the disk is critical or in use.
   //
-  // Waits like AwaitChanges() before it brings the disk online, but only for an earlier Online
-  // before it takes the disk offline. `disk`, if not null, is the caller's view of the disk, read
-  // under the disk's lock, and saves a query. UNAVAILABLE, without a further change, if another
-  // disk has the number by then.
+  // To bring the disk online, first waits like AwaitChanges(). To take the disk offline, first
+  // waits only for an earlier Online. `disk`, if not null, is the caller's view of the disk, read
+  // under the disk's lock, and saves a query. UNAVAILABLE if another disk has got the number; then
+  // makes no further change.
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online, const DiskDescription* disk = nullptr);
 
   // Sets or clears the disk's persistent read-only flag; no change if the flag has that value.
-  // First waits like AwaitChanges(). To set the flag, also flushes and dismounts the volumes;
-  // FAILED_PRECONDITION if the disk is offline or Windows' own. `seen` is the caller's view of the
-  // volumes: see VolumesOn(). `disk`, if not null, is the caller's view of the disk: UNAVAILABLE to
-  // set the flag of another disk.
+  // First waits like AwaitChanges(). To set the flag, also flushes and dismounts the volumes.
+  // FAILED_PRECONDITION if a disk to make read-only is offline or Windows' own, UNAVAILABLE if
+  // another disk has its number now. `seen` is the caller's view of the volumes: see VolumesOn().
+  // `disk`, if not null, is the caller's view of the disk, and saves a query.
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number, bool read_only,
                            NodeVolumes* seen = nullptr, const DiskDescription* disk = nullptr);
 
-  // Returns true if the disk itself reports one partition besides Microsoft's reserved one, and is
-  // not dynamic, so that it has at most one volume. False if it does not answer within 300 ms.
+  // Returns true if the disk itself reports exactly one partition besides Microsoft's reserved one,
+  // and is not dynamic: it then has at most one volume. False if it does not answer within 300 ms.
   bool HasOnePartition(const CallContext& context, uint32_t disk_number);
 
   // Counts the volumes that will arrive on the disk: its partitions with
@@ -136,7 +137,8 @@ class DiskHost {
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk);
   // Describes a disk from its MSFT_Disk and its own answers.
   DiskDescription Describe(uint32_t disk_number, const cim::Object& disk, AskDisks ask);
-  // Calls MSFT_Disk.Online, or Offline unless the disk is Windows' own or has another number now.
+  // Calls MSFT_Disk.Online or Offline. Returns an error instead of taking a disk offline that is
+  // Windows' own or has another number now.
   absl::Status InvokeState(const CallContext& context, const DiskDescription& disk, bool online);
   // Describes a disk from its MSFT_Disk alone.
   absl::StatusOr<DiskDescription> DescribeFromWmi(const CallContext& context, uint32_t disk_number);

@@ -31,7 +31,7 @@ struct LinkInfo {
   std::optional<VolumeId> volume;
   // True if the target exists.
   bool target_exists = false;
-  // The entry's own path: all links above the entry are replaced.
+  // The entry's own path: all links above the entry are replaced by their targets.
   std::string real_path;
 };
 
@@ -40,8 +40,9 @@ struct PathStats {
   uint64_t total_bytes = 0;
   // The bytes that can still be written: fewer than the free bytes if a quota applies.
   uint64_t available_bytes = 0;
-  // One of the two is set: the volume, or the share as UncPath::Share() returns it.
+  // The volume, unless the path is on a share.
   std::optional<VolumeId> volume;
+  // The share, as UncPath::Share() returns it; empty if the path is on a volume.
   std::string share;
 };
 
@@ -66,14 +67,15 @@ class FilesystemHost {
   // change if the path does not exist. Without `recursive`, FAILED_PRECONDITION if a directory is
   // not empty and NOT_FOUND if the path does not exist.
   //
-  // Ends a mount at the directory, after a flush; only logs a failure of the flush. The content of
-  // the volume stays, and the volume may be missing. If another program keeps the entry open, ends
-  // a mount or link nevertheless: an empty directory stays, and the error says so.
+  // If the entry is a mount point, flushes the volume and ends the mount; only logs a failure of
+  // the flush. The content of the volume stays, and the volume may be missing. If another program
+  // keeps the entry open, ends a mount or link nevertheless: an empty directory stays, and the
+  // error says so.
   absl::Status Remove(const CallContext& context, const ConfinedPath& path, bool recursive);
 
   // Removes a link or a mount like Remove(), if it leads to `target`, a LinkInfo::target. NOT_FOUND
   // if the path does not exist. FAILED_PRECONDITION if the entry is not a link, if it leads
-  // elsewhere, or if a directory above it, below a root, is a link or a mount.
+  // elsewhere, or if a directory between a root and the entry is a link or a mount.
   absl::Status RemoveLink(const CallContext& context, const ConfinedPath& path,
                           absl::string_view target);
 
@@ -98,9 +100,10 @@ class FilesystemHost {
   // Describes the entry like ReadLink(), but accesses no server and leaves `target_exists` false.
   absl::StatusOr<LinkInfo> PeekLink(const CallContext& context, const ConfinedPath& path);
 
-  // Measures the file system of the path. Follows links, a mount point at the end, and a link to a
-  // share only at the end. NOT_FOUND if the path does not exist or the share is not mapped,
-  // FAILED_PRECONDITION if the volume has no file system. Blocks until a share's server answers.
+  // Measures the file system of the path. Follows links and mount points, but follows a link to a
+  // share only at the end of the path. NOT_FOUND if the path does not exist or the share is not
+  // mapped, FAILED_PRECONDITION if the volume has no file system. Blocks until a share's server
+  // answers.
   absl::StatusOr<PathStats> GetStats(const CallContext& context, const ConfinedPath& path);
 
   // See list_links.h.
@@ -112,12 +115,13 @@ class FilesystemHost {
   // Removes the entry at `path`, which `walked` has resolved. Ends a mount first.
   absl::Status RemoveEntry(const CallContext& context, const ConfinedPath& path,
                            ResolvedPath* walked);
-  // Ends the mount or link at `path`. Returns `kept` with what has ended, and with the programs
-  // that hold the entry. REQUIRES: `kept` says why the entry cannot be opened for deletion.
+  // Ends the mount or link at `path`. Returns `kept`, with the programs that hold the entry, and
+  // with a note if a mount or link has ended. REQUIRES: `kept` says why the entry cannot be opened
+  // for deletion.
   absl::Status RemoveHeld(const CallContext& context, const ConfinedPath& path,
                           const absl::Status& kept);
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path);
-  // Returns true if a walk ended at a path on a server that is mapped and answers.
+  // Returns true if a walk ended at a path on a mapped share, and the path can be reached.
   absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked);
   // Returns true if a global mapping covers a path on a server. Other servers are not accessed,
   // because a pod's link may name any server, and SYSTEM would sign in there as the node

@@ -13,7 +13,7 @@ namespace {
 
 using cim::Value;
 
-// Returns the name of a file system for DetachedRuns.
+// Returns DetachedRuns' name of a volume's file system.
 std::string FileSystemName(const VolumeId& volume) {
   return absl::StrCat("the file system of volume ", volume.ToString());
 }

@@ -56,7 +56,8 @@ class Host {
   SystemHost& system() { return system_; }
   // Logs a message for the operator about a problem that does not fail a call.
   void Warn(const LogText& message) { deps_.warn(message); }
-  // The runs that read volumes for a listing, or drives at the start. The object is GUID or drive.
+  // The runs that read a volume for a listing, or a drive when the process starts. The object of a
+  // run is the volume's GUID or the drive.
   DetachedRuns& looks() { return looks_; }
   // Cancels all runs that their calls have left, and stops logging. Returns false if a run is still
   // under way after `limit`, because Windows does not end it; then the host must not be destroyed.
@@ -82,8 +83,8 @@ class Host {
   SharedRun<absl::StatusOr<NodeVolumes>> volumes_;
   std::atomic<bool> is_ending_ = false;
   DetachedRuns changes_;
-  // Not among `changes_`, so that servers that do not answer do not use up a tenant's limit for
-  // teardowns.
+  // Separate from `changes_`, because set-ups at servers that do not answer must not use up a
+  // tenant's limit for teardowns.
   DetachedRuns setups_;
   // Not among `reads_`, because a volume that is not flushed is unmounted nevertheless.
   DetachedRuns flushes_{128};

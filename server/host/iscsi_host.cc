@@ -24,7 +24,7 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// The time to make a session persistent again after its end has failed.
+// The time to make a session persistent again after it could not be ended.
 constexpr absl::Duration kToUndo = absl::Seconds(10);
 
 cim::Arguments PortalArguments(const IscsiPortal& portal) {
@@ -50,12 +50,12 @@ absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Ob
 std::string PortalName(const IscsiPortal& portal) {
   return absl::StrCat("portal ", PortalText(portal));
 }
-// Returns the name of a portal for DetachedRuns, the same for each spelling.
+// Returns DetachedRuns' name of a portal, the same for each spelling of the portal.
 std::string PortalObject(const IscsiPortal& portal) {
   return absl::AsciiStrToLower(FoldName(PortalName(portal)));
 }
 
-// Return the name of the logins at a target for DetachedRuns, and of those by one portal.
+// Return DetachedRuns' name of the logins at a target, and of the logins by one portal.
 std::string LoginsName(const std::string& iqn) {
   return absl::StrCat("a login at target ", FoldName(iqn));
 }
@@ -92,7 +92,7 @@ absl::StatusOr<std::string> LogIn(cim::Session& wmi, DetachedRuns& setups,
   return *id;
 }
 
-// Returns the name of a target's sessions for DetachedRuns.
+// Returns DetachedRuns' name of a target's sessions.
 std::string SessionsName(const std::string& iqn) {
   return absl::StrCat("the sessions with target ", FoldName(iqn));
 }
@@ -226,7 +226,7 @@ absl::StatusOr<std::vector<std::string>> IscsiHost::ListConnected(const CallCont
 
 absl::StatusOr<bool> IscsiHost::IsConnected(const CallContext& context, const IscsiPortal& portal,
                                             const std::string& iqn) {
-  // A login that its caller has left may still connect the target.
+  // A login whose caller has left may still connect the target.
   const absl::Status awaited = AwaitLogins(TeardownStep(context), iqn);
   ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(wmi_, context, portal, iqn));
   ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));

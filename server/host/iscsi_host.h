@@ -77,8 +77,9 @@ class IscsiHost {
       : wmi_(*deps.wmi), changes_(*deps.changes), setups_(*deps.setups), warn_(deps.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context);
-  // Registers a portal after any RemovePortal() of it. Uses the credentials only if the portal
-  // requires them. ALREADY_EXISTS if the portal is registered, UNAVAILABLE if it does not answer.
+  // Registers a portal. First waits for any RemovePortal() of it. Uses the credentials only if the
+  // portal requires them. ALREADY_EXISTS if the portal is registered, UNAVAILABLE if it does not
+  // answer.
   absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal,
                          const ChapCredentials& credentials = {});
   // Removes a portal. NOT_FOUND if it is not registered.
@@ -106,8 +107,8 @@ class IscsiHost {
   // ALREADY_EXISTS if connected.
   absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                        const std::string& iqn, const ChapCredentials& credentials);
-  // Ends all sessions of the target, over any portal, after AwaitLogins() as a TeardownStep().
-  // NOT_FOUND if the target has no session.
+  // Ends all sessions of the target, over any portal. First calls AwaitLogins() with the context
+  // TeardownStep(). NOT_FOUND if the target has no session.
   absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                           const std::string& iqn);
   // Returns the disk numbers of a target, sorted; empty if it is not connected.
@@ -123,8 +124,8 @@ class IscsiHost {
                                                         const std::string& iqn);
   // Opens a session, without AwaitEnds(). Returns the session's id, or "" if Windows does not
   // report it. NOT_FOUND if no portal offers the target, FAILED_PRECONDITION if authentication
-  // fails. ALREADY_EXISTS if the target has a session, with `allow_multipath` only if that session
-  // is over this portal.
+  // fails. ALREADY_EXISTS if the target has a session; with `allow_multipath`, only if it has one
+  // over this portal.
   absl::StatusOr<std::string> OpenSession(const CallContext& context, const IscsiPortal& portal,
                                           const std::string& iqn,
                                           const ChapCredentials& credentials,

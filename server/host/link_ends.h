@@ -21,9 +21,9 @@ class LinkEnds {
   // Returns the end of a link to `volume`; kUnknown if Windows does not answer soon.
   LinkEnd EndAt(const VolumeId& volume);
 
-  // Follows the link at `path`, and sets `end`, `share` and `folder` of `link`. Leaves kUnknown if
-  // Windows refuses, or if the end is outside the roots. Returns an error only if the call has
-  // ended.
+  // Follows the link at `path`, and sets `end`, `share` and `folder` of `link`. Does not change
+  // `end` if Windows refuses, or if the link leads outside the roots. Returns an error only if the
+  // call has ended.
   absl::Status Follow(const ConfinedPath& path, FoundLink* link);
 
  private:

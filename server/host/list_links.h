@@ -45,9 +45,9 @@ struct LinkList {
   std::vector<FoundLink> links;
   // True if links may be missing, or if links were not followed because the time was over.
   bool incomplete = false;
-  // `incomplete` for the links of the kubelet and of drivers alone. Such links are neither in
-  // directories that a pod can write (see ListLinks()) nor deeper than LinkWalkLimits::depth, so
-  // the walk may skip these directories.
+  // Like `incomplete`, but only for the links of the kubelet and of drivers. Such links are neither
+  // in directories that a pod can write to (see ListLinks()) nor deeper than LinkWalkLimits::depth,
+  // so this stays false if the walk has skipped only such directories.
   bool incomplete_outside_pods = false;
   // The kubelet's staging folders (`globalmount` below `plugins`) that are plain directories and
   // contain an entry that is not a link. Sorted.
@@ -71,8 +71,8 @@ struct LinkWalkLimits {
   size_t found_bytes = size_t{1} << 20;
   // The time of the walk, at most 3/4 of the call's remaining time, so that the call can answer.
   absl::Duration time = absl::Seconds(10);
-  // If false, the walk leaves LinkEnd::kUnknown and contacts no volume outside of the tree, which
-  // might not answer.
+  // If false, the walk follows no link and leaves LinkEnd::kUnknown. Then it contacts no volume
+  // outside the tree, because such a volume might not answer.
   bool follow = true;
 };
 

@@ -40,9 +40,9 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
   return Patiently(context, call);
 }
 
-// Makes `name` in `directory` a plain directory if it is the mount point of `volume` or, if
-// `volume` is empty, a link. Leaves a mount point of another volume unchanged. Does not need the
-// right to delete the entry
+// Deletes the reparse point of `name` in `directory`, so that a plain directory stays. Given a
+// `volume`, does nothing unless that volume is mounted at `name`. Given nullopt, does nothing if a
+// volume is mounted at `name`. Does not need the right to delete the entry
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/0b7952d6-9588-4c9c-bbb7-4875014a0fac).
 absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
                        const std::optional<VolumeId>& volume) {
@@ -306,7 +306,7 @@ absl::Status DeleteMountPoint(const HostDeps& deps, const CallContext& context,
 absl::Status EndMountBeforeDeletion(const HostDeps& deps, const CallContext& context,
                                     File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<File>* file) {
-  // The next opens forbid deletion in their sharing mode, so they would fail beside this handle.
+  // The opens below do not share deletion, so they would fail while `*file` is open for deletion.
   file->reset();
   // If the mount cannot be ended, the deletion of the entry ends it.
   const bool ended = EndMountOrLink(deps, context, directory, name, path, false).value_or(false);

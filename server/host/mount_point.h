@@ -25,10 +25,10 @@ namespace csi_proxy::host {
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at);
 
-// Returns the context of a teardown's step that precedes the end of the mount, link or session. The
-// deadline of the step is at most 30 s away, and leaves the caller the shorter of 5 s and half of
-// the remaining time to end the mount, link or session. A step that is not finished by its deadline
-// has failed.
+// Returns the context for a step of a teardown, for example a flush, before the teardown ends a
+// mount, link or session. The step's deadline is at most 30 s away. It leaves 5 s, or half of the
+// remaining time if that is less, to end the mount, link or session. A step that is not finished by
+// its deadline has failed.
 CallContext TeardownStep(const CallContext& context);
 
 // Flushes a volume before its mount at `path` ends, as a TeardownStep(). Remembers the volume as
@@ -39,11 +39,11 @@ CallContext TeardownStep(const CallContext& context);
 absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path);
 
-// Returns FAILED_PRECONDITION if `at` ends at a link or mount named `plugins` or `pods` of a root:
-// it moves the kubelet's data to another disk, and without it all pods would lose their volumes.
-// Returns PERMISSION_DENIED if `at` ends, over a link or mount, at a root or above one. Compares
-// the places to which paths lead, because a link below a root may lead to any of these entries. If
-// a root cannot be opened within a second, compares only its name, because a broken disk of another
+// Returns FAILED_PRECONDITION if `at` ends at the link or mount `plugins` or `pods` of a root. Such
+// a link or mount moves the kubelet's data to another disk, and without it all pods would lose
+// their volumes. Returns PERMISSION_DENIED if a link or mount leads `path` to a root or above a
+// root. Compares resolved paths, because a link below a root may lead to any of these entries. If a
+// root cannot be opened within a second, compares only its name, because a broken disk of another
 // root must not stop a teardown. An error names only `path`. REQUIRES: `at` is the end of `path`,
 // and exists.
 absl::Status CheckNotKubelets(const HostDeps& deps, const CallContext& context,
@@ -64,24 +64,25 @@ absl::StatusOr<bool> IsKnownGone(const HostDeps& deps, const CallContext& contex
 
 // Returns the name of a directory, `C:\a` or `\\?\Volume{guid}\a`, with the trailing backslash that
 // the mount-point calls require
-// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw). Returns a
-// drive's path plain, unless Windows would parse the plain path differently or it is too long. Then
-// returns `\\?\C:\a\`, although the calls may not accept it (doubt 22 of doubts.md).
+// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw). Adds `\\?\` to a
+// drive's path only if the path is too long or if Windows would parse it differently without
+// `\\?\`. The calls may not accept `\\?\C:\a\` (doubt 22 of doubts.md).
 std::string MountPointName(absl::string_view directory);
 
 // Returns the volume mounted at an open entry, or nullopt if the entry is not a mount point.
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 
-// Flushes the volume and ends the mount at `path`, the entry `name` in `directory`, because a plain
-// deletion of the entry would leave the path in the mount manager's table. Ignores failures of
-// both, for example of a missing volume. Closes `file`, the entry open for deletion, and opens the
-// entry again; `file` may be another entry then. If another program prevents the second open, the
-// error says whether the mount has ended.
+// Flushes the volume mounted at `path`, the entry `name` in `directory`, and ends the mount,
+// because deleting only the entry would leave the path in the mount manager's table. Ignores a
+// failure of the flush and of the end of the mount, for example if the volume is missing. Closes
+// `file`, the entry open for deletion, and opens the entry again; `file` may be another entry then.
+// If another program prevents the second open, the error says whether the mount has ended.
 absl::Status EndMountBeforeDeletion(const HostDeps& deps, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
 
-// The words in the error of a deletion if a mount or link has ended, but its entry stays.
+// The text that is added to the error of a deletion if a mount or link has ended, but its entry
+// stays.
 inline constexpr char kEmptyStays[] =
     "nothing is mounted or linked there any more; an empty folder stays";
 

@@ -16,7 +16,8 @@
 namespace csi_proxy::host {
 namespace {
 
-// The maximum of repeated listings of a directory if other programs add entries to it.
+// The maximum number of times that a directory is listed to its end. It is listed again if other
+// programs add entries to it.
 constexpr int kRounds = 8;
 
 std::string Join(const std::string& path, const std::string& name) {
@@ -98,8 +99,8 @@ class Remover {
     return absl::OkStatus();
   }
 
-  // Deletes the current directory. If another program has added entries, lists the directory again.
-  // Does not delete the caller's directory, but lists it until a listing from its start is empty.
+  // Deletes the current directory. If another program has added entries, the directory is listed
+  // again. The caller's directory is not deleted, but listed again until a whole listing is empty.
   absl::Status LeaveLevel(Level& level, bool was_empty) {
     const bool is_callers = level.owned == nullptr;
     const absl::Status deleted = is_callers ? absl::OkStatus() : level.owned->Delete();

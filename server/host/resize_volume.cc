@@ -28,9 +28,9 @@ constexpr uint64_t kGptCopy = 33 * 4096;
 // 32 bits. Windows initialises a disk of this size as MBR only if its sectors have 512 bytes
 // (learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/support-for-hard-disks-exceeding-2-tb).
 constexpr uint64_t kMbrEnd = (uint64_t{512} << 32) - kBytesPerMiB;
-// An obstacle to growth is not reported if less than this is unused at the end of the disk. A file
-// system is extended only if its partition is larger by at least this. The value exceeds the sum of
-// a cluster and the copy of the boot sector.
+// An obstacle to growth is reported only if at least this many bytes are unused at the end of the
+// disk. A file system is extended only if its partition is larger by at least this many bytes. The
+// value exceeds the sum of a cluster and the copy of the boot sector.
 constexpr uint64_t kGap = 100 * kBytesPerMiB;
 
 // Returns the partitions of a disk, or FAILED_PRECONDITION if the disk is Windows' own.
@@ -106,7 +106,7 @@ absl::Status VolumeHost::Resize(const CallContext& context, const VolumeView& vo
     return absl::InternalError(
         absl::StrCat(operation, ": WMI shows no partition at the volume's offset"));
   }
-  // A late Resize of an earlier call would shrink the partition again.
+  // Awaits Resize calls whose callers have left: a late one would shrink the partition again.
   const std::string name = absl::StrCat("the size of volume ", volume.id.ToString());
   ABSL_RETURN_IF_ERROR(deps_.setups->Await(context, name, DetachedRuns::Whose::kLeft));
   const auto resize = [&](uint64_t bytes) -> absl::StatusOr<cim::MethodResult> {

@@ -61,7 +61,7 @@ class Walker {
         if (from_link_ > 0) --from_link_;
       }
       ABSL_RETURN_IF_ERROR(Hold(*std::move(child)));
-      // A volume mounted at the end is not entered.
+      // A volume that is mounted at the end of the path is not entered.
       if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
           !at_.link->volume.has_value()) {
         ABSL_RETURN_IF_ERROR(FollowReparsePoint());
@@ -77,10 +77,10 @@ class Walker {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
   }
 
-  // Opens the entry of the next component, and sets `*steps` to the number of components opened. A
-  // snapshot first tries to open the whole path with one system call, which usually succeeds,
-  // because few paths have a link before their last component. Go's os.Root is planned to do this,
-  // too (github.com/golang/go/issues/73080).
+  // Opens the entry of the next component, and sets `*steps` to the number of components opened.
+  // With kPeek, first tries to open the whole path with one system call. This usually succeeds,
+  // because few paths have a link before their last component. Go plans the same for os.Root
+  // (github.com/golang/go/issues/73080).
   absl::StatusOr<std::unique_ptr<machine::File>> OpenNext(size_t* steps) {
     const bool is_snapshot = options_.access == machine::Access::kPeek;
     if (is_snapshot && at_.is_root() && pending_.size() > 1) {
@@ -315,7 +315,7 @@ class Walker {
     for (; !pending_.empty(); pending_.pop_back()) at_.server->Append(pending_.back());
   }
 
-  // Returns the volume of the last entry on a path that exists, or nullopt if no entry exists.
+  // Returns the volume of the last entry of `path` that exists, or nullopt if no entry exists.
   absl::StatusOr<std::optional<VolumeId>> HoldingVolume(const WindowsPath& path) {
     int steps = 0;
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, Walker(os_, context_, nullptr,

@@ -47,17 +47,17 @@ struct ResolvedPath {
   std::string root;
   // The components from `root` to at(). Links that were followed are replaced by their targets.
   std::vector<std::string> names;
-  // The components below at() that do not exist. With kPeek, the first of them may exist.
+  // The components below at() that do not exist. With kPeek, all but the last may exist.
   std::vector<std::string> missing;
   // True if the first missing component is from a link's target: the link is dangling.
   bool dangling = false;
-  // The path on a server, if the last link leads to a server. Then no entry is held.
+  // The path on a server, if the last link followed leads to a server. Then no entry is held.
   std::optional<UncPath> server;
 
   bool found() const { return !held.empty() && missing.empty(); }
   machine::File& at() const { return *held.back(); }
   bool is_root() const { return names.empty(); }
-  // Returns true for a directory that can be entered: not a link.
+  // Returns true for a directory that is not an unfollowed link or mount point.
   bool is_directory() const { return attributes.is_directory && !link.has_value(); }
   // Returns `root` and `names` as a path. The path names at() only while at() is held.
   std::string Path() const;
@@ -66,16 +66,17 @@ struct ResolvedPath {
 // Follows `path`. A link at or above a root is the administrator's: it may lead anywhere, and the
 // root stays a root. A link below a root must lead into the roots; only the last component may lead
 // to a server. A volume mounted below a root belongs to the tree, with three exceptions: the volume
-// contains a root itself, Windows' mount manager does not list the mount, or a pod can write to the
-// mount's folder (IsPodsDirectory(), or in another mount). A mount at the kubelet's own `plugins`
-// or `pods` is no such other mount. PERMISSION_DENIED, naming the link, if a link or mount point
+// contains a root itself, Windows' mount manager does not list the mount, or the mount is in a
+// directory that a pod can write to: IsPodsDirectory(), or any directory of a mount that is not the
+// kubelet's own `plugins` or `pods`. PERMISSION_DENIED, naming the link, if a link or mount point
 // breaks one of these rules. FAILED_PRECONDITION if the path has too many links. An error names the
 // path and its first link, but not another tenant's paths behind that link.
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path,
                                          const ResolveOptions& options = {});
 
-// Returns true if ResolvePath() failed because the path has too many links, such as a circle.
+// Returns true if ResolvePath() failed because the path has too many links, for example a circle of
+// links.
 bool HasTooManyLinks(const absl::Status& error);
 
 // Returns the volume that contains the last entry of a walk.

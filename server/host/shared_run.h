@@ -32,8 +32,8 @@ namespace csi_proxy::host {
 // its own and ends at the latest of their deadlines, so the other calls get its result even if one
 // caller gives up. A call waits for at most one run of other calls before its own begins. If
 // Windows keeps a run beyond the limit `longest`, the run keeps its thread, but the next run begins
-// beside it. If eight runs hang, the next run for several calls uses the thread of one of them, but
-// goes by the deadlines of all.
+// beside it. While eight runs hang, a run for several calls uses the thread of one of these calls,
+// but still ends at the latest of their deadlines.
 template <typename T>
 class SharedRun {
  public:
@@ -112,8 +112,9 @@ class SharedRun {
   struct Run {
     explicit Run(Function f) : function(std::move(f)) {}
     const Function function;
-    // The number of calls that wait for the result, and the latest of their deadlines.
+    // The number of calls that wait for the result.
     int waiting = 0;
+    // The latest deadline of the calls that have waited for the result.
     SteadyTime deadline = SteadyTime::InfinitePast();
     absl::Notification cancelled;
     std::optional<T> result;
@@ -121,7 +122,7 @@ class SharedRun {
     std::thread thread;
   };
 
-  // Returns true if a run is under way that has not exceeded the limit of a run.
+  // Returns true if a run is under way and has not exceeded `longest_`.
   bool IsBusy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return running_ != 0 && SteadyTime::Now() < began_ + longest_;
   }
@@ -131,7 +132,7 @@ class SharedRun {
     began_ = SteadyTime::Now();
     return running_ = ++last_;
   }
-  // Begins a run and returns its number. Returns 0 without a run if IsBusy() or if calls wait.
+  // Begins a run and returns its number. Begins no run and returns 0 if IsBusy() or if calls wait.
   uint64_t BeginAlone() ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
     return IsBusy() || next_ != nullptr ? 0 : Begin();
@@ -161,14 +162,14 @@ class SharedRun {
     if (!run.cancelled.HasBeenNotified()) run.cancelled.Notify();
   }
 
-  // Returns the context of a run that several calls share. It ends at the latest of their
-  // deadlines.
+  // Returns the context of a run that several calls share. The context ends at the latest of the
+  // calls' deadlines, but at most `longest_` from now.
   CallContext ContextOf(const Run& run) const {
     return CallContext(std::min(run.deadline, SteadyTime::Now() + longest_), &run.cancelled);
   }
 
-  // Returns the number of runs on threads of their own that have not ended. Except for the run
-  // under way, they have exceeded the limit of a run.
+  // Returns the number of runs on threads of their own that have not ended. All of them have
+  // exceeded `longest_`, except the run under way.
   int64_t HungRuns() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::ranges::count_if(handed_over_, [](const auto& run) { return !run->result; });
   }
@@ -187,7 +188,7 @@ class SharedRun {
       run->result = started.status();
       return EndRun(number);
     }
-    // Does not block on the lock: the thread of an ended run has released it for the last time.
+    // join() does not wait for `mutex_`: the thread of an ended run has released it for good.
     std::erase_if(handed_over_, [](const auto& earlier) {
       if (earlier->result.has_value()) earlier->thread.join();
       return earlier->result.has_value();
@@ -199,13 +200,15 @@ class SharedRun {
   const absl::Duration longest_;
   mutable Mutex mutex_;
   Condition changed_;
-  // The number of the run under way, or 0; the time at which that run began; and the number of the
-  // last run that began.
+  // The number of the run under way, or 0.
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The time at which the last run began.
   SteadyTime began_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
+  // The number of the last run that began.
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The next run, if calls wait for it; and the runs with threads that are not joined.
+  // The run that waiting calls will share, or null.
   std::shared_ptr<Run> next_ ABSL_GUARDED_BY(mutex_);
+  // The runs with threads that are not joined.
   std::vector<std::shared_ptr<Run>> handed_over_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -220,8 +223,8 @@ class SharedRuns {
   }
 
  private:
-  // Returns the SharedRun for `key`. Also destroys each unused SharedRun that is idle(), because
-  // the destructor of any other SharedRun would wait for the end of its run.
+  // Returns the SharedRun for `key`. Also destroys each unused SharedRun that is idle(). The
+  // destructor of a SharedRun that is not idle() would wait for the end of its run.
   std::shared_ptr<SharedRun<T>> RunOf(const std::string& key) {
     const MutexLock lock(mutex_);
     std::erase_if(runs_, [](const auto& entry) {

@@ -103,7 +103,7 @@ absl::Status SmbHost::AwaitCreation(const CallContext& context, const std::strin
 absl::StatusOr<std::optional<SmbMapping>> SmbHost::GetMapping(const CallContext& context,
                                                               const std::string& share) {
   cim::Query query("MSFT_SmbGlobalMapping");
-  // Names beyond ASCII are only compared below, because WQL's case folding of them is undocumented.
+  // A non-ASCII name is compared below, not by WQL, because WQL's case folding is undocumented.
   if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
     query.Where("RemotePath", Value::String(share));
   }

@@ -92,10 +92,10 @@ class SmbHost {
   absl::StatusOr<SmbAccess> Reach(const CallContext& context, const UncPath& path);
 
   // Maps a share, anonymously if the user name is empty. Windows does not restore the mapping after
-  // a restart. FAILED_PRECONDITION if the server refuses the credentials, if it cannot encrypt and
-  // `require_privacy` is set, or, with Win32's code kSessionCredentialConflict, if the node uses
-  // the server with other credentials (their mappings are logged). NOT_FOUND if host or share do
-  // not exist, ALREADY_EXISTS if the share is mapped.
+  // a restart. FAILED_PRECONDITION if the server refuses the credentials, or if it cannot encrypt
+  // and `require_privacy` is set. FAILED_PRECONDITION with Win32's code kSessionCredentialConflict
+  // if the node uses the server with other credentials; logs the mappings of that server. NOT_FOUND
+  // if host or share do not exist, ALREADY_EXISTS if the share is mapped.
   absl::Status CreateMapping(const CallContext& context, const std::string& share,
                              const SmbCredentials& credentials, bool require_privacy);
 

@@ -1,5 +1,5 @@
-// Finds and queries volumes, mostly through Win32, and mounts them by the volume mount point calls
-// on directories that ResolvePath() holds. format_volume.cc formats volumes, and resize_volume.cc
+// Finds and queries volumes, mostly through Win32. Mounts them with the volume mount point calls at
+// directories that ResolvePath() keeps open. format_volume.cc formats volumes, and resize_volume.cc
 // resizes them.
 #include "server/host/volume_host.h"
 
@@ -365,8 +365,9 @@ absl::Status VolumeHost::Flush(const CallContext& context, const VolumeId& volum
   return IsVolumeGone(os_, volume) ? NoVolume(volume) : VolumeError(volume, "flushing", flushed);
 }
 
-// A file system checks at its mount whether it can write. After a dismount Windows mounts it at the
-// first access (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
+// A file system checks whether it can write when Windows mounts it. So one that cannot write is
+// dismounted, and Windows mounts it again at the first access
+// (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
 absl::Status VolumeHost::MakeWritable(const CallContext& context,
                                       const std::vector<VolumeView>& volumes) {
   for (const VolumeView& volume : volumes) {

@@ -106,11 +106,11 @@ class VolumeHost {
   absl::StatusOr<std::string> FindData(const CallContext& context, const VolumeView& volume,
                                        Look look);
 
-  // Returns the reason, in words, why the volume must have been formatted before, whatever its
-  // bytes are; "" without a reason. The reasons: the mount manager names a folder for the volume,
-  // even one that no longer leads to it, or UsedVolumes contains the volume. A drive letter is not
-  // a reason, because Windows assigns letters to new volumes. REQUIRES: ReadMounts() was called
-  // under the caller's lock of the volume.
+  // Returns words for a sign that the volume was formatted before, whatever its bytes are now; ""
+  // if there is no sign. One sign is a folder that the mount manager names for the volume, even if
+  // the folder no longer leads to the volume. The other is that UsedVolumes contains the volume. A
+  // drive letter is no sign, because Windows assigns letters to new volumes. REQUIRES: ReadMounts()
+  // was called under the caller's lock of the volume.
   //
   // Windows keeps mounted folders over restarts
   // (learn.microsoft.com/windows/win32/fileio/mounting-and-dismounting-a-volume). A partition that
@@ -121,10 +121,10 @@ class VolumeHost {
   absl::Status AwaitFormat(const CallContext& context, const VolumeId& volume);
 
   // Formats without a search for bad sectors. All content is lost. The format goes on after the
-  // caller has left, and is never stopped. If Windows requires a second call of Format (see
-  // StorageNamespace::Invoke()), returns UNAVAILABLE if the volume has got another file system or
-  // folder since the first, and always if it has another file system than `options.replaces`.
-  // REQUIRES: AwaitFormat() has returned under the caller's lock of the volume.
+  // caller has left, and is never stopped. Reads the volume's file system and folders first, and
+  // again before each call of Windows' Format, which StorageNamespace::Invoke() may repeat. If they
+  // have changed, or if the file system is another than `options.replaces`, returns UNAVAILABLE
+  // without that call. REQUIRES: AwaitFormat() has returned under the caller's lock of the volume.
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options);
 
@@ -140,14 +140,15 @@ class VolumeHost {
   absl::StatusOr<GrowthRoom> GetGrowthRoom(const CallContext& context, const VolumeView& volume);
 
   // Resizes partition and file system. If Windows cannot resize the kind of file system (FAT32),
-  // kExactly returns FAILED_PRECONDITION, kAtMost changes nothing. `room` is from GetGrowthRoom().
+  // returns FAILED_PRECONDITION for kExactly, and OK without a change for kAtMost. `room` is from
+  // GetGrowthRoom().
   absl::Status Resize(const CallContext& context, const VolumeView& volume, const GrowthRoom& room,
                       uint64_t size_bytes, ResizeTo how);
 
   // Extends an NTFS file system that is at least 100 MiB smaller than its partition, for example
   // after an image was written to the volume or its growth was interrupted. Has no effect and
-  // returns false for any other file system, or if `size_bytes` is not 0 and the file system has at
-  // least this size. REQUIRES: Locate() was called after the resize of the partition.
+  // returns false for any other file system, or if the file system has at least `size_bytes` and
+  // `size_bytes` is not 0. REQUIRES: Locate() was called after the resize of the partition.
   absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeView& volume,
                                         uint64_t size_bytes);
 
@@ -158,9 +159,9 @@ class VolumeHost {
 
   // Mounts the volume at an existing empty directory; no change if it is mounted there. Replaces
   // the mount of a missing volume. ALREADY_EXISTS if another volume is mounted there, NOT_FOUND if
-  // `target` does not exist, FAILED_PRECONDITION if it is not an empty directory or lies on
-  // `volume`, or if the volume has no file system or lies on Windows' own disk. `disk`, if not
-  // null, is the caller's view of the volume's disk, read under the disk's lock, and saves a query.
+  // `target` does not exist. FAILED_PRECONDITION if `target` is not an empty directory or lies on
+  // `volume`, or if `volume` has no file system or lies on Windows' own disk. `disk`, if not null,
+  // is the caller's view of the volume's disk, read under the disk's lock, and saves a query.
   absl::Status Mount(const CallContext& context, const VolumeId& volume, const ConfinedPath& target,
                      const DiskDescription* disk = nullptr);
 

@@ -26,9 +26,10 @@ struct VolumeView {
   // The ranges of disks that belong to the volume; at least one.
   std::vector<machine::DiskExtent> extents;
 
-  // Set by VolumeHost::ReadMounts(): the volume's mounts, and whether the mount manager names a
-  // folder for the volume, even a folder that no longer leads there.
+  // The volume's mounts. Set by VolumeHost::ReadMounts().
   std::vector<MountPoint> mounts = {};
+  // True if the mount manager names a folder for the volume, even a folder that no longer leads to
+  // the volume. Set by VolumeHost::ReadMounts().
   bool has_folder = false;
   // Set by the caller from VolumeHost::GetFileSystem().
   machine::FileSystem file_system = {};

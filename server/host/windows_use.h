@@ -9,8 +9,8 @@
 // (learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting; "How to use the
 // DedicatedDumpFile registry value", learn.microsoft.com/archive/blogs/ntdebugging).
 //
-// Windows does not assign a letter to a new volume on a GPT disk, the kind that drivers make, but
-// does so on an MBR disk (support.microsoft.com/help/867819).
+// Windows assigns a letter to a new volume on an MBR disk, but not on a GPT disk, the kind that
+// drivers make (support.microsoft.com/help/867819).
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,10 @@ absl::Status CheckNotWindows(const DiskDescription& disk);
 // that no driver may touch. REQUIRES: `volumes` are all volumes of the disk, with their mounts.
 absl::Status CheckNotMounted(uint32_t disk_number, const std::vector<VolumeView>& volumes);
 
-// Returns FAILED_PRECONDITION if a volume of the disk has a mount at a folder that no driver may
-// touch, a page file or a working directory. A drive letter alone is allowed, because Windows may
-// have assigned it on arrival. REQUIRES: `roots` is not null; `volumes` as for CheckNotMounted().
+// Returns FAILED_PRECONDITION if a volume of the disk is mounted at a folder that no driver may
+// touch, or has a drive letter and contains a page file or a working directory. A drive letter
+// alone is allowed, because Windows may have assigned it on arrival. REQUIRES: `roots` is not null;
+// `volumes` are all volumes of the disk, with their mounts.
 absl::Status CheckOnlyLetters(Host& host, const CallContext& context, const PathRoots* roots,
                               uint32_t disk_number, const std::vector<VolumeView>& volumes);
 

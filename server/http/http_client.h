@@ -35,10 +35,10 @@ struct HttpReply {
   Secret body;
 };
 
-// Sends the question over a new connection, without encryption. Returns a reply with any code;
-// follows no redirect. Returns UNAVAILABLE if no server can be reached or the answer is not HTTP,
-// DEADLINE_EXCEEDED after `timeout`, and RESOURCE_EXHAUSTED if the body has more than `max_bytes`.
-// No error quotes the answer.
+// Sends the question over a new connection, without encryption. Returns the reply whatever its code
+// is; follows no redirect. Returns UNAVAILABLE if no server can be reached or the answer is not
+// HTTP, DEADLINE_EXCEEDED after `timeout`, and RESOURCE_EXHAUSTED if the body has more than
+// `max_bytes`. No error quotes the answer.
 absl::StatusOr<HttpReply> AskHttp(const HttpQuestion& question);
 
 }  // namespace csi_proxy

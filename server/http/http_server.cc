@@ -38,8 +38,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kMaxRequestHeadBytes = 16 * 1024;
-// The time without accepting after a failure to accept, which happens when the system lacks
-// descriptors or memory.
+// How long the server waits after a failed accept before it accepts again. An accept fails when the
+// system lacks descriptors or memory.
 constexpr std::chrono::milliseconds kPauseInShortage(100);
 
 // Returns the path without query and fragment, as Go's servers match it.

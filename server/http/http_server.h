@@ -58,7 +58,8 @@ class HttpServer {
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
       const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
       absl::Duration patience = absl::Seconds(1));
-  // Closes the connections without a complete request, and waits for the other answers.
+  // Closes the connections without a complete request, and waits until all other requests are
+  // answered.
   virtual ~HttpServer() = default;
 
   // Returns the port; the system chose it if 0 was given.

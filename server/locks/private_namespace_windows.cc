@@ -16,7 +16,7 @@ constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 // The name is the same in every process, because it identifies the namespace (same page).
 constexpr wchar_t kName[] = L"csi-proxy";
 
-// Looks a function up at run time, because Wine 8 lacks some of them.
+// Returns a function of kernel32.dll, or null. Wine 8 lacks some of the functions used here.
 template <typename Function>
 Function* Find(const char* name) {
   return reinterpret_cast<Function*>(

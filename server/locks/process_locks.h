@@ -39,19 +39,20 @@ class ProcessLocks {
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory,
                                                               const LineFunction& warn = nullptr);
 
-// Returns locks that are two mutexes each, one in the private namespace `private_prefix` and one in
-// `Global\`; only the latter if the prefix is empty. Only the accounts of the namespace can open
-// the first, but a namespace may disappear with its creator while other processes use it, and be
-// created again (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createprivatenamespacea).
-// Then the mutexes of the two namespaces do not exclude each other. A mutex in `Global\` excludes
-// every other process, but any user may squat on its name. Then only the first is used, or
-// Acquire() fails if the prefix is empty. Windows only.
+// Returns locks that are two mutexes each, because each mutex has a weakness. Windows only.
+// - One is in the private namespace `private_prefix`; there is none if the prefix is empty. Only
+//   the accounts of the namespace can open it. But the namespace may disappear with its creator
+//   while other processes use it, and be created again
+//   (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createprivatenamespacea). Then
+//   mutexes in the old and the new namespace do not exclude each other.
+// - One is in `Global\` and excludes every other process. But any user may squat on its name. Then
+//   only the mutex in the private namespace is used; if the prefix is empty, Acquire() fails.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix);
 
 // Returns a short name for a lock, valid for a kernel object and a file, and equal in every process
 // and release. Contains the UUID of version 5 of `name` (rfc-editor.org/rfc/rfc9562#section-5.5).
-// Clients choose names, and locks with equal short names exclude each other, so a client must not
-// be able to find a name with the short name of another client's lock.
+// Clients choose names, and locks with equal short names exclude each other. So a client must not
+// be able to choose a name that gets the short name of another client's lock.
 std::string ProcessLockName(absl::string_view name);
 
 }  // namespace csi_proxy

@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string&
   }
   auto locks = std::make_unique<FileLocks>(opened);
   struct stat info {};
-  // Another user could remove lock files from a directory that this user can change.
+  // A user who can write to the directory could remove its lock files.
   if (fstat(opened, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 022) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         "the lock directory ", directory, " belongs to another user or is writable by others"));

@@ -25,8 +25,9 @@ struct ResourceLocks::State {
   mutable Mutex mutex;
   struct Held {
     TurnQueue waiters;
-    // The rpc that holds the name (or ""), and the time at which it got the name.
+    // The rpc that holds the name, or "".
     const char* rpc = "";
+    // When the holder got the name.
     SteadyTime since;
 
     void Take() {

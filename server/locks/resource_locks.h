@@ -18,8 +18,8 @@ namespace csi_proxy {
 // of each other tenant. Uses memory only for names that are held or waited for.
 class ResourceLocks {
  public:
-  // Releases the name on destruction. Movable. REQUIRES: the ResourceLocks outlives it, and the
-  // thread that acquired it destroys it.
+  // Releases the name on destruction. Movable. REQUIRES: the ResourceLocks outlives the Lock, and
+  // the thread that acquired the Lock destroys it.
   class Lock;
 
   // With `processes`, a lock also excludes the node's other processes that use the same

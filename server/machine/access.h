@@ -27,8 +27,8 @@ inline constexpr uint32_t kWrite = 0x2;
 inline constexpr uint32_t kDelete = 0x4;
 }  // namespace share
 
-// The rights to look at an entry. kReadData is one, because Windows ignores the sharing mode of a
-// handle that has rights to attributes alone, so that the entry could still be deleted
+// The rights to look at an entry. kReadData is included, because Windows ignores the sharing mode
+// of a handle that has rights to attributes alone: other programs could still delete the entry
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819).
 // FILE_TRAVERSE is left out: Windows does not check it for holders of SeChangeNotifyPrivilege, and
 // all accounts have that privilege by default. On a file, FILE_TRAVERSE is the right to execute.

@@ -1,7 +1,7 @@
-// Makes requests of control codes for disks and volumes, and parses the answers, with the layouts
-// of winioctl.h and ntddstor.h (learn.microsoft.com/windows/win32/api/winioctl). Also parses the
-// firmware's SMBIOS table. Pure functions that trust no size or offset in the bytes. All numbers
-// are little-endian.
+// Makes the input of control codes for disks and volumes, and parses the output. The layouts are
+// those of winioctl.h and ntddstor.h (learn.microsoft.com/windows/win32/api/winioctl). Also parses
+// the firmware's SMBIOS table. Pure functions that trust no size or offset in the bytes. All
+// numbers are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +40,13 @@ Bytes DeviceIdQuery();
 
 // The identifiers of a disk.
 struct DeviceIds {
-  // The first identifier of the device (not of a port or target) that is not empty and has the code
-  // set ASCII or binary. Printable ASCII is kept as text, without trailing NULs and spaces; all
-  // else becomes lower-case hexadecimal. Empty if there is no such identifier.
+  // The first non-empty identifier of the device (not of a port or target) whose code set is ASCII
+  // or binary; empty if there is none. Printable ASCII is kept as text, without trailing NULs and
+  // spaces. Any other identifier becomes lower-case hexadecimal.
   std::string page83;
   // The device's first EUI-64 or NGUID, in lower-case hexadecimal.
   std::string eui;
-  // From the SCSI name string, if the disk has one (NVMe 1.0 devices and EC2's do); otherwise 0.
+  // From the SCSI name string, which NVMe 1.0 devices and EC2's devices have; 0 without one.
   uint32_t nvme_namespace_id = 0;
   // True for EC2's name string: its parts are in reverse order.
   bool is_nvme_name_reversed = false;
@@ -100,8 +100,8 @@ struct PartitionEntry {
   bool is_read_only = false;
   // True if the firmware starts from the partition; only on an MBR disk.
   bool is_active = false;
-  // True if the mount manager makes a volume of the partition: on GPT, of a basic data partition
-  // that is not hidden; on MBR, of a partition that Windows recognises, except an extended one.
+  // True if the mount manager makes a volume of the partition. On GPT: a basic data partition that
+  // is not hidden. On MBR: a partition that Windows recognises, except an extended one.
   bool holds_volume = false;
 };
 // Parses a DRIVE_LAYOUT_INFORMATION_EX. Returns the partitions in use, in the order of the disk's
@@ -128,11 +128,11 @@ struct DiskExtent {
 // if the bytes are malformed.
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
 
-// Returns the machine's serial number, which Win32_BIOS reports, too, from RawSMBIOSData
-// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable). The
-// number is a string of System Information (type 1; DMTF DSP0134, section 7.2), or "" if System
-// Information has none. Returns INTERNAL for a malformed table, and NOT_FOUND for a table without
-// type 1.
+// Returns the machine's serial number from RawSMBIOSData
+// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable).
+// Win32_BIOS reports the same number. It is a string of the structure System Information (type 1;
+// DMTF DSP0134, section 7.2), or "" if the structure has none. Returns INTERNAL for a malformed
+// table, and NOT_FOUND for a table without System Information.
 absl::StatusOr<std::string> ParseSystemSerialNumber(const Bytes& raw_smbios_data);
 
 }  // namespace csi_proxy::machine

@@ -1,6 +1,6 @@
 // The Win32 calls that the host needs: each method is one documented call or a fixed sequence of
-// calls, without decisions. windows/ implements them with Windows, the simulator in memory, so that
-// the code above runs and is tested on any system.
+// calls, without decisions. windows/ calls Windows. The simulator works in memory, so the code that
+// uses this interface runs, and is tested, on any system.
 //
 // Text is UTF-8. Every error is a Win32Status(): Win32CodeOf() returns Windows' error code.
 #pragma once
@@ -52,9 +52,9 @@ struct FileUser {
   std::string image_name;
 };
 
-// An open file or directory, or a reparse point itself, never its target. While a File is open,
-// except with kPeek, no process can rename or delete the entry. The destructor closes it. Not
-// thread-safe.
+// An open entry: a file, a directory, or a reparse point itself, never its target. While a File is
+// open, no process can rename or delete the entry, unless the File was opened with kPeek. The
+// destructor closes the handle. Not thread-safe.
 class File {
  public:
   virtual ~File() = default;
@@ -67,22 +67,22 @@ class File {
   // ERROR_DELETE_PENDING while a deleted entry is still open elsewhere.
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) = 0;
 
-  // Opens the last of `names`, each an entry of the one before. ERROR_REPARSE_POINT_ENCOUNTERED if
-  // an earlier one is a link or mount point (OBJ_DONT_REPARSE,
-  // learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes). REQUIRES: `names` is
-  // not empty.
+  // Opens the entry at a relative path with the components `names`. Returns
+  // ERROR_REPARSE_POINT_ENCOUNTERED if a component before the last is a link or mount point
+  // (OBJ_DONT_REPARSE, learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes).
+  // REQUIRES: `names` is not empty.
   virtual absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
                                                           Access access) = 0;
 
   // Creates and opens directory `name` with kWriteAttributes, or returns ERROR_ALREADY_EXISTS.
   virtual absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) = 0;
 
-  // Returns the names in this directory, except `.` and `..`, in any order. Open() accepts all of
-  // them, even names that are not UTF-8: half a surrogate pair (NTFS allows it) is three bytes.
+  // Returns the names in this directory, except `.` and `..`, in any order. Open() accepts each of
+  // them. An unpaired surrogate, which NTFS allows in names, is three bytes that are not UTF-8.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
-  // Returns the next entries of this directory, or the first ones if `restart`: at most a few
-  // hundred, named as List() names them. Returns no entries at the end.
+  // Returns the next entries of this directory, at most a few hundred; the first ones if `restart`
+  // is true; none at the end. The names are encoded as in List().
   virtual absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) = 0;
 
   // Deletes the entry, even if read-only. ERROR_DIR_NOT_EMPTY for a directory with entries.
@@ -93,16 +93,17 @@ class File {
   // ERROR_NOT_A_REPARSE_POINT.
   virtual absl::StatusOr<Bytes> ReadReparsePoint() = 0;
 
-  // Makes an empty directory, opened with kWriteAttributes, a link (FSCTL_SET_REPARSE_POINT).
+  // Turns this directory into a link (FSCTL_SET_REPARSE_POINT). REQUIRES: the directory is empty
+  // and opened with kWriteAttributes.
   virtual absl::Status WriteReparsePoint(const Bytes& data) = 0;
 
-  // Makes a link or mount point a plain directory (FSCTL_DELETE_REPARSE_POINT).
-  // ERROR_NOT_A_REPARSE_POINT for a plain entry, ERROR_REPARSE_TAG_MISMATCH if the entry's tag is
-  // not `tag`. REQUIRES: opened with kWriteAttributes.
+  // Turns this link or mount point into a plain directory (FSCTL_DELETE_REPARSE_POINT). Returns
+  // ERROR_NOT_A_REPARSE_POINT for a plain entry, and ERROR_REPARSE_TAG_MISMATCH if the entry's tag
+  // is not `tag`. REQUIRES: opened with kWriteAttributes.
   virtual absl::Status DeleteReparsePoint(uint32_t tag) = 0;
 
-  // Returns the other processes that have entry `name` of this directory open, with any sharing
-  // mode. Needs only FILE_READ_ATTRIBUTES, so another process's open file does not forbid the query
+  // Returns the other processes that have entry `name` of this directory open. The query needs only
+  // FILE_READ_ATTRIBUTES, so it works whatever sharing mode those processes chose
   // (FileProcessIdsUsingFileInformation; doubt 82 of server/host/doubts.md).
   virtual absl::StatusOr<std::vector<FileUser>> ListUsers(const std::string& /*name*/) {
     return std::vector<FileUser>();
@@ -187,8 +188,8 @@ class Os {
   // Writes the volume's cached data to its disks (FlushFileBuffers).
   virtual absl::Status Flush(const std::string& volume) = 0;
   // Mounts `volume` at an empty directory (SetVolumeMountPointW). Passes the directory's path to
-  // Windows unchanged: `C:\a\b\`, `\\?\Volume{guid}\a\`. ERROR_INVALID_NAME without the trailing
-  // backslash.
+  // Windows unchanged: `C:\a\b\`, `\\?\Volume{guid}\a\`. Returns ERROR_INVALID_NAME for a path
+  // without the trailing backslash.
   virtual absl::Status SetMountPoint(const std::string& directory, const std::string& volume) = 0;
   // Removes a mount point but not its directory (DeleteVolumeMountPointW).
   virtual absl::Status DeleteMountPoint(const std::string& directory) = 0;

@@ -15,9 +15,9 @@ namespace csi_proxy::machine {
 namespace {
 
 constexpr uint32_t kSymlinkFlagRelative = 1;
-// The bytes before the names of a symbolic link: the header that every reparse point has, and the
-// link's own fields.
+// The size of the header that every reparse point has.
 constexpr size_t kHeader = 8;
+// The size of the fields of a symbolic link between the header and the names.
 constexpr size_t kSymlinkFields = 12;
 // The object manager's directory of drives, volumes and `UNC`.
 constexpr absl::string_view kObjectPrefix = R"(\??\)";
@@ -53,7 +53,7 @@ absl::StatusOr<std::string> ReadName(std::span<const uint8_t> names, Range range
   if (range.length == 0) return Malformed("it has no substitute name");
   if (range.offset % 2 != 0) return Malformed("the substitute name begins within a character");
   const auto name = FromUtf16Le(names.subspan(range.offset, range.length));
-  // A link cannot be followed if its target has no UTF-8 spelling.
+  // The target is opened by its UTF-8 path, and malformed UTF-16 has no UTF-8 form.
   if (!name) return Malformed("the substitute name is not UTF-16");
   if (absl::StrContains(*name, '\0')) return Malformed("the substitute name holds a NUL");
   return *name;

@@ -31,8 +31,8 @@ inline bool IsNameSurrogate(const FileAttributes& attributes) {
 struct ReparsePoint {
   uint32_t tag = 0;
   // The target, in the form of Go's os.Readlink: `C:\a\b`, `\\host\share\a`, `\\?\Volume{guid}\`,
-  // or `..\a` for a relative symbolic link. Read from the substitute name, because Windows follows
-  // it, never from the print name, because that is for display.
+  // or `..\a` for a relative symbolic link. Read from the substitute name, which Windows follows,
+  // never from the print name, which is for display.
   std::string target;
   // True for a symbolic link with a target relative to the link's directory or, if it begins with a
   // backslash, to the root of the drive.
@@ -42,13 +42,13 @@ struct ReparsePoint {
 };
 
 // Parses the answer of FSCTL_GET_REPARSE_POINT. Returns FAILED_PRECONDITION for a tag that is
-// neither of the two above (an offline or deduplicated file, an app link), and INTERNAL for
-// malformed bytes.
+// neither kReparseTagMountPoint nor kReparseTagSymlink (an offline or deduplicated file, an app
+// link), and INTERNAL for malformed bytes.
 absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
 
 // Returns the bytes of a directory's symbolic link as CreateSymbolicLinkW writes them: substitute
-// name `\??\C:\a\b`, print name `C:\a\b`. Returns INVALID_ARGUMENT for a path that does not fit, of
-// more than 4,089 characters.
+// name `\??\C:\a\b`, print name `C:\a\b`. Returns INVALID_ARGUMENT for a path of more than 4,089
+// UTF-16 units, which does not fit.
 absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 // Returns the bytes of a symbolic link to a share, with the names `\??\UNC\host\share\a\` and
 // `\\host\share\a\`.

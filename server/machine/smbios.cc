@@ -17,7 +17,7 @@ constexpr uint8_t kSystemInformation = 1;
 constexpr uint8_t kEndOfTable = 127;
 // The size of a structure's header: type, length, handle.
 constexpr size_t kStructureHeader = 4;
-// The offset in System Information of the field with the number of the serial number's string.
+// The offset in System Information of the field Serial Number, which contains a string's number.
 constexpr size_t kSerialNumberOffset = 7;
 
 absl::Status MalformedTable(absl::string_view how) {

@@ -11,14 +11,14 @@ namespace csi_proxy {
 
 struct HostilePath {
   std::string text;
-  // The code of a call that touches the path while `C:\var\lib\kubelet` is the working directory.
-  // OK: the path is harmless and must be accepted.
+  // The status code of a call that touches the path if `C:\var\lib\kubelet` is the working
+  // directory. OK means that the path is harmless and must be accepted.
   absl::StatusCode code;
   // A part of the error's text: it names the broken rule.
   const char* rule;
   // False if the text is not UTF-8, so that no protobuf string can carry it.
   bool is_utf8 = true;
-  // True if lenient calls parse the path or find another rule broken: see OtherSpellings().
+  // True if a lenient call accepts the path or refuses it by another rule: see OtherSpellings().
   bool is_other_spelling = false;
 };
 

@@ -1,5 +1,5 @@
-// The tables of refusals.h that are in other source files than refusals.cc, and the advice that
-// several rows share.
+// The tables of refusals.h that refusals.cc does not define, and the advice that several rows
+// share.
 #pragma once
 
 #include "absl/types/span.h"

@@ -10,7 +10,7 @@
 
 namespace csi_proxy {
 
-// The origin of a number of Windows. Each origin has its own table.
+// The kind of operation that returned an error number. Each kind has its own table.
 enum class Refuser {
   kWin32,             // a system call; FindRefusal() also searches kSignIn
   kMapping,           // a system call that maps a share; FindRefusal() also searches kSignIn;
@@ -38,8 +38,8 @@ struct Refusal {
 const Refusal* FindRefusal(Refuser refuser, uint32_t number);
 absl::Span<const Refusal> AllRefusals(Refuser refuser);
 
-// Returns `error` with ` (advice)` after its message. Replaces advice at the message's end, because
-// the outer caller knows more about the operation.
+// Returns `error` with ` (advice)` after its message. If an earlier Advise() has added advice,
+// replaces that, because the outer caller knows more about the operation.
 absl::Status Advise(const absl::Status& error, absl::string_view advice);
 
 // Returns `error` with the status code and advice of the row for its Win32 code; unchanged if there

@@ -49,7 +49,7 @@ constexpr char kFree[] = "there is too little space for it: grow the disk at its
 
 // Numbers of learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants and of iscsierr.h
 // (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers). The code is
-// INTERNAL for a malformed query, the fault of csi-proxy, and UNIMPLEMENTED for a missing class.
+// INTERNAL for a malformed query, because csi-proxy made it, and UNIMPLEMENTED for a missing class.
 constexpr Refusal kHresultRefusals[] = {
     {0x80041001, kInternal, "WBEM_E_FAILED"},
     {0x80041002, kNotFound, "WBEM_E_NOT_FOUND"},

@@ -25,7 +25,7 @@ inline constexpr std::array<const char*, 17> kGoCodes = {
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-// Returns the index of `code` in kGoCodes; the last one for a code that gRPC does not have.
+// Returns the index of `code` in kGoCodes; the last index for a code that gRPC does not have.
 inline size_t GoCodeIndex(absl::StatusCode code) {
   return std::min(static_cast<size_t>(code), kGoCodes.size() - 1);
 }

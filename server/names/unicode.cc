@@ -9,7 +9,8 @@
 namespace csi_proxy {
 namespace {
 
-// Lower-case letters, `step` apart, each `distance` above its upper case.
+// A range of lower-case letters, `step` code points apart. The upper case of a letter is the letter
+// minus `distance`.
 struct CaseRange {
   char32_t first, last;
   char32_t step;
@@ -17,9 +18,9 @@ struct CaseRange {
 };
 
 // The non-ASCII letters of Windows' upper-case table
-// (learn.microsoft.com/openspecs/windows_protocols/ms-ucoderef, 3.1.5.3): UnicodeData.txt's
-// Simple_Uppercase_Mapping of single UTF-16 units where it is reversible, and the final sigma,
-// because NTFS folds it too. Sorted.
+// (learn.microsoft.com/openspecs/windows_protocols/ms-ucoderef, 3.1.5.3): the letters of one UTF-16
+// unit whose Simple_Uppercase_Mapping in UnicodeData.txt is reversible, and the final sigma, which
+// NTFS folds too. Sorted.
 constexpr CaseRange kCaseRanges[] = {
     {0xE0, 0xF6, 1, 32},        {0xF8, 0xFE, 1, 32},         {0xFF, 0xFF, 1, -121},
     {0x101, 0x12F, 2, 1},       {0x133, 0x137, 2, 1},        {0x13A, 0x148, 2, 1},

@@ -61,8 +61,8 @@ std::vector<uint8_t> ToUtf16Le(absl::string_view text);
 // Converts little-endian UTF-16; nullopt for an odd number of bytes or half a surrogate pair.
 std::optional<std::string> FromUtf16Le(std::span<const uint8_t> bytes);
 
-// Returns the text without a leading UTF-8 byte order mark, because Windows PowerShell 5.1 writes
-// it. Returns INVALID_ARGUMENT for a UTF-16 byte order mark, because no program here reads UTF-16.
+// Returns the text without a leading UTF-8 byte order mark, which Windows PowerShell 5.1 writes.
+// Returns INVALID_ARGUMENT for a UTF-16 byte order mark, because no program here reads UTF-16.
 inline absl::StatusOr<absl::string_view> WithoutByteOrderMark(absl::string_view text) {
   if (text.substr(0, 2) == "\xFF\xFE" || text.substr(0, 2) == "\xFE\xFF") {
     return absl::InvalidArgumentError("is UTF-16: save it as UTF-8");

@@ -12,7 +12,7 @@
 
 namespace csi_proxy {
 
-// The codes that the product compares, with the names and values of winerror.h
+// The codes that the product tests for, with the names and values of winerror.h
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
 namespace win32_error {
 inline constexpr uint32_t kInvalidFunction = 1;
@@ -66,16 +66,16 @@ inline constexpr uint32_t kReparsePointEncountered = 4395;
 inline constexpr uint32_t kBitLockerLocked = 0x80310000;
 }  // namespace win32_error
 
-// Returns Windows' English text for `code` without the period, `The network name cannot be found`,
-// or "" if `code` is not in the table.
+// Returns Windows' English text for `code`, such as `The network name cannot be found`, without the
+// final period; "" if `code` is not in the table.
 absl::string_view Win32Words(uint32_t code);
 
 // Returns text and number, `The network name cannot be found (67)`, or `Windows error (4711)` if
 // `code` is not in the table. For callers that cannot use win32::ErrorText().
 std::string Win32Text(uint32_t code);
 
-// Returns an error with `message`, the code's status code of refusals.h (or INTERNAL) and its
-// advice; OK for 0. Win32CodeOf() of the status returns `code`.
+// Returns an error with `message` and with the status code and advice that refusals.h has for
+// `code`; INTERNAL if it has none. Returns OK for 0. Win32CodeOf() of the error returns `code`.
 absl::Status Win32Status(uint32_t code, absl::string_view message);
 
 // Returns the Win32 code of a status that Win32Status() made, else nullopt.

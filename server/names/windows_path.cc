@@ -16,8 +16,9 @@
 namespace csi_proxy {
 namespace {
 
-// The maximum lengths, in UTF-16 units, of a path for the wide functions and of an NTFS name.
+// The longest path that Windows' W functions accept, in UTF-16 units.
 constexpr int64_t kMaxPath = 32767;
+// The longest name of an entry on NTFS, in UTF-16 units.
 constexpr int64_t kMaxComponent = 255;
 
 // The number of bytes of a bad path that an error quotes.
@@ -45,7 +46,7 @@ absl::Status Refuse(absl::string_view field, absl::string_view text, absl::strin
 // Returns true for a name that is a device in every directory, with any extension
 // (learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions).
 bool IsReservedName(absl::string_view component) {
-  // Fast path: few names begin with one of these letters.
+  // Fast path: every reserved name begins with one of these letters.
   if (!absl::StrContains("acnplACNPL", component[0])) return false;
   const absl::string_view stem =
       absl::StripTrailingAsciiWhitespace(component.substr(0, component.find('.')));
@@ -59,7 +60,7 @@ bool IsReservedName(absl::string_view component) {
     if (!absl::StartsWithIgnoreCase(stem, prefix)) continue;
     const absl::string_view rest = stem.substr(prefix.size());
     if (rest.size() == 1 && absl::ascii_isdigit(static_cast<unsigned char>(rest[0]))) return true;
-    // The superscript digits count as digits here.
+    // Windows reserves the names with superscript 1, 2 and 3 too.
     if (rest == "\u00B9" || rest == "\u00B2" || rest == "\u00B3") return true;
   }
   return false;
@@ -160,7 +161,7 @@ Parts SplitPath(absl::string_view text, Spelling spelling) {
   return parts;
 }
 
-// Returns the rule for hosts and shares that the names of a UNC path break, or "".
+// Returns the rule that the host or share of a UNC path breaks, or "". `names` are its components.
 absl::string_view BrokenShareRule(const std::vector<std::string>& names) {
   if (names.size() < 2) return "it has no share name: it must be \\\\host\\share";
   // A share name has at most 80 characters
@@ -274,7 +275,7 @@ bool IsPodsDirectory(const std::vector<std::string>& names) {
     return EqualNames(name, "pods") || EqualNames(name, "plugins");
   });
   if (pods != names.end() && EqualNames(*pods, "plugins")) return false;
-  // The number of names below `pods`. The first of them is the pod's.
+  // The number of names below `pods`. The first of them is the name of the pod's directory.
   const auto size = names.end() - pods - 1;
   if (size <= 1) return false;
   if (!EqualNames(pods[2], "volumes")) return true;

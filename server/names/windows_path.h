@@ -64,18 +64,19 @@ class WindowsPath {
 // Returns true if Windows takes two names for one: if they are equal after UpperCase().
 bool EqualNames(absl::string_view a, absl::string_view b);
 
-// Returns true if a pod may write to the directory with these names below the kubelet's directory.
-// A pod may not write outside `pods`, nor in a `pods` below `plugins`. In `pods` only the kubelet
-// and drivers write down to `UID\volumes\PLUGIN`, and for the plugin `kubernetes.io~csi` down to
-// the volume's directory
+// Returns true if a pod may write to the directory whose path has the components `names`, relative
+// to the kubelet's directory. A pod may write only below `pods`, and not in a `pods` below
+// `plugins`. Only the kubelet and drivers may write in `pods\UID`, in `volumes` there, in
+// `volumes\PLUGIN`, and in a volume's directory if PLUGIN is `kubernetes.io~csi`
 // (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go).
 bool IsPodsDirectory(const std::vector<std::string>& names);
 
-// Returns a key, equal for two names if and only if EqualNames(). Paths, shares, hosts, users and
-// services must be compared by these two functions or CanonicalUnc().
+// Returns a key for a name. Two keys are equal if and only if EqualNames() is true of the names.
+// Paths, shares, hosts, users and services must be compared by EqualNames(), FoldName() or
+// CanonicalUnc().
 std::string FoldName(absl::string_view name);
 
-// Returns the canonical spelling of a UNC path, as answers show it: a lower-case FoldName().
+// Returns the canonical spelling of a UNC path, as answers show it: FoldName() in lower case.
 std::string CanonicalUnc(absl::string_view path);
 
 // Returns `a, b and 3 more` for a line of text: at most 4 paths, of at most 260 bytes each.
@@ -104,15 +105,16 @@ class PathRoots {
 // mount over a root.
 enum class Place { kWithinRoots, kBelowRoots };
 
-// The spellings of paths. kStrict accepts WindowsPath::Parse()'s. kLenient also accepts `\\?\C:\a`,
-// and `\a` or `/a` on the drive of the root that contains the path, else of the first root.
+// The spellings of paths. kStrict accepts what WindowsPath::Parse() accepts. kLenient also accepts
+// `\\?\C:\a`, and `\a` or `/a`. The drive of `\a` is that of the root that contains the path, or of
+// the first root if none does.
 enum class Spelling { kStrict, kLenient };
 
 // A checked path and the trees that it must not leave. The host follows the path's links and
 // returns PERMISSION_DENIED for a link that leads out of `roots`. If `roots` is null, a link may
 // lead anywhere on the node's drives.
 struct ConfinedPath {
-  // Parses the text that a caller sent for `field`. INVALID_ARGUMENT as WindowsPath::Parse();
+  // Parses the text that a caller sent for `field`. Fails like WindowsPath::Parse(). Also returns
   // PERMISSION_DENIED, naming `field`, the path and the rule, for a path that is not at `place`.
   static absl::StatusOr<ConfinedPath> Parse(const std::shared_ptr<const PathRoots>& roots,
                                             absl::string_view field, absl::string_view text,

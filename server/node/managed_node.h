@@ -19,8 +19,9 @@ namespace csi_proxy {
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` receives the start, progress, end and refusal of formats, and the links to a share whose
-  // mapping a call removed or was to remove. `warn` receives the calls that take long.
+  // `log` receives the start, progress, end and refusal of formats. When a call removes or keeps
+  // the mapping of a share, `log` also receives the links to the share. `warn` receives the calls
+  // that take long.
   ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
               LineFunction log, LineFunction warn);
 
@@ -32,7 +33,7 @@ class ManagedNode {
   // Returns how often calls removed or kept mappings.
   smb::KnownShares::Counts unmaps() const { return shares_->counts(); }
 
-  // Returns the last counts of mappings; nullopt before the first or after a failed count.
+  // Returns the last counts of mappings; nullopt before the first count or after one that failed.
   std::optional<groups::ShareCounts> share_counts() const { return share_count_.Get(); }
 
  private:

@@ -8,15 +8,15 @@
 namespace csi_proxy {
 namespace {
 
-// The most calls of a group that may wait for Windows without a worker, per worker of the group.
+// The calls of a group that wait for Windows without a worker are at most this times its workers.
 // With the default of 16 workers, a driver may stage a hundred volumes when its node starts.
 constexpr size_t kBlockedPerWorker = 8;
-// The most calls of a tenant that may wait without a worker, in all groups together, per worker of
-// one group. Each call keeps a thread.
+// The calls of a tenant that wait for Windows without a worker, in all groups, are at most this
+// times the workers of one group. Each of these calls keeps a thread.
 constexpr size_t kBlockedOfTenantPerWorker = 14;
 
-// The highest limit, more than the threads of any process. A higher limit would overflow when the
-// executor computes percentages.
+// The highest limit, more than the threads of any process. It keeps the executor's percentages from
+// overflowing.
 constexpr size_t kUnlimited = 1 << 20;
 
 rpc::Executor::Limits ExecutorLimits(const NodeCalls::Limits& limits) {

@@ -19,8 +19,8 @@ struct OpenedMachine {
   OpenedMachine() = default;
   OpenedMachine(OpenedMachine&&) = default;
   // Waits at most `patience` for the runs that calls have left under way. If Windows has not ended
-  // them by then, another thread closes the machine later. Without a thread, the machine stays
-  // open. REQUIRES: no call is under way.
+  // them by then, another thread closes the machine later. If no thread can be started, the machine
+  // stays open. REQUIRES: no call is under way.
   ~OpenedMachine() {
     if (host == nullptr || host->EndRuns(patience)) return;
     const ThreadStarter start = start_thread;
@@ -32,8 +32,8 @@ struct OpenedMachine {
     if (closing.ok()) closing->detach();
   }
 
-  // Puts the faults of a simulated machine before the services; null for a real machine. Owns the
-  // simulated machine, so it must be the first member, which is destroyed after the host.
+  // Lets the faults of a simulated machine fail calls of the services; null for a real machine.
+  // Owns the simulated machine, so it must be the first member, which is destroyed after the host.
   std::function<void(groups::NodeServices&)> add_faults;
   std::unique_ptr<host::Host> host;
   // The locks that all processes of the machine share; null if no other process acts on the
@@ -45,8 +45,8 @@ struct OpenedMachine {
 };
 
 // Opens this machine. All processes that open it share its locks. Returns UNIMPLEMENTED unless this
-// is a Windows node. `warn` receives warnings about problems that do not fail a call, such as that
-// WMI does not answer yet. REQUIRES: `warn` is thread-safe.
+// is a Windows node. `warn` receives warnings about problems that do not fail a call, for example
+// that WMI does not answer yet. REQUIRES: `warn` is thread-safe.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn);
 
 }  // namespace csi_proxy

@@ -1,4 +1,4 @@
-// Makes the host of a simulated machine, and puts the machine's faults before the services.
+// Makes the host of a simulated machine, and lets the machine's faults fail calls of the services.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ namespace csi_proxy {
 std::unique_ptr<host::Host> NewSimulatedHost(machine::simulator::Machine& machine,
                                              LineFunction warn = nullptr);
 
-// Puts `faults` before each of the services. REQUIRES: `faults` outlives the services.
+// Wraps each service so that its calls pass `faults` first. REQUIRES: `faults` outlives the
+// services.
 void AddFaults(FaultGate* faults, groups::NodeServices& services);
 
 // Returns the machine with its host and its faults. `processes` stays null.

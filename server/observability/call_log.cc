@@ -64,7 +64,7 @@ CallLog::CallLog(std::shared_ptr<spdlog::logger> logger, AuditLog* audit)
       repeats_([this](const Repeats::Count& count) {
         Log(*logger_, spdlog::level::warn, CountText(count, "failed"));
       }),
-      // The next line of OnLimit() has the total, so the counts are not needed.
+      // Drops the counts, because the next line of OnLimit() contains the total.
       limits_(nullptr) {}
 
 void CallLog::OnDone(const rpc::MethodInfo& method, const CallContext& call,

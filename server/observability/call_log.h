@@ -16,9 +16,9 @@ namespace csi_proxy::observability {
 // Logs every call at verbosity 2, otherwise only failures other than NOT_FOUND, ALREADY_EXISTS and
 // CANCELLED. Repeated failures of a client are counted, and the counts are logged once a minute. A
 // line has method, peer, trace, code, duration and error text, never the request. Error texts
-// contain no secrets, because no layer below puts them there. Audits calls that would have changed
-// the node but were refused for a field that their version lacks, because they do not reach a
-// handler, which would be audited. Thread-safe.
+// contain no secrets, because no layer below puts them there. Also audits calls that would have
+// changed the node but were refused for a field that their version lacks: no handler audits them,
+// because they reach none. Thread-safe.
 class CallLog final : public rpc::CallObserver {
  public:
   // Logs to `logger`, and audits to `audit`. Does not own `audit`. Either may be null.

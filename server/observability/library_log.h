@@ -9,11 +9,11 @@
 namespace csi_proxy::observability {
 
 // Passes messages of protobuf to `log` instead of standard error. Escapes and shortens a message to
-// one line. Counts the messages beyond five a minute from one place in the code. kError means that
-// the process will end. Fatal errors of Abseil still go to standard error, because Abseil's version
-// in Debian 12 has no log to redirect. REQUIRES: a program calls this once, before using protobuf.
-// A library must not call this function, because log handlers are process-wide and the program may
-// have its own.
+// one line. Passes at most five messages a minute from one place in the code, and counts the rest.
+// kError means that the process will end. Fatal errors of Abseil still go to standard error,
+// because Abseil's version in Debian 12 has no log to redirect. REQUIRES: a program calls this
+// once, before using protobuf. A library must not call this function, because log handlers are
+// process-wide and the program may have its own.
 void RouteLibraryLogs(LogFunction log);
 
 // Passes messages of gRPC to the `log` of RouteLibraryLogs(), by the same rules. REQUIRES:

@@ -19,7 +19,7 @@ absl::StatusOr<std::string> LogFileName(const std::string& name) {
   // A character has at most four bytes.
   std::string narrow(wide.size() * 4, '\0');
   BOOL replaced = FALSE;
-  // UTF-8 has every character, and with UTF-8 the function fails if it must report replacements
+  // With UTF-8, WideCharToMultiByte() fails if `replaced` is passed. UTF-8 has every character
   // (https://learn.microsoft.com/windows/win32/api/stringapiset/nf-stringapiset-widechartomultibyte).
   const bool utf8 = GetACP() == CP_UTF8;
   const int written = WideCharToMultiByte(CP_ACP, utf8 ? 0 : WC_NO_BEST_FIT_CHARS, wide.data(),

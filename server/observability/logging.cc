@@ -69,7 +69,8 @@ void WriteFileHeader(const spdlog::filename_t&, std::FILE* file) {
 
 // A log file, and old ones beside it with the names of spdlog's rotating sink. That sink empties a
 // full file that it cannot rename, for instance because another program has an old one open. This
-// sink writes on, and tries again after each further megabyte.
+// sink writes on, and tries again after each further megabyte. A file that cannot be
+// renamed is emptied only at twice its maximum size.
 class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   LogFile(std::string name, size_t most_bytes, const spdlog::file_event_handlers& events)
@@ -113,8 +114,8 @@ class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
               "When the file has twice its size, the service empties it."});
   }
 
-  // Moves the file, and the old ones up to the first gap in their numbers. Returns false if a file
-  // cannot be moved.
+  // Renames the file to number 1, and each old file to the next number, up to the first unused
+  // number. Removes the oldest of kOldFiles old files. Returns false if a file cannot be renamed.
   bool Move() const {
     namespace os = spdlog::details::os;
     size_t last = 1;

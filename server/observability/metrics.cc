@@ -126,11 +126,11 @@ class PrometheusMetrics final : public Metrics {
   }
 
  private:
-  // Reads the gauges, at each scrape.
+  // Returns the gauges and counters that are read at each scrape.
   std::vector<prometheus::MetricFamily> CollectGauges(SteadyTime now) const {
     const MutexLock lock(gauges_mutex_);
     std::vector<prometheus::MetricFamily> families;
-    // The functions below refer to elements, so the elements must not move.
+    // The functions that `add` returns refer to elements of `families`, so these must not move.
     families.reserve(32);
     // Adds a family, and returns the function that adds a series to it.
     const auto add = [&families](const char* name, const char* help,
@@ -208,7 +208,7 @@ class PrometheusMetrics final : public Metrics {
                               "and by the number of links to the share.",
                               MetricType::Counter);
       const smb::KnownShares::Counts counts = gauges_.unmaps();
-      // All pairs have a series from the start, because a new series shows no increase.
+      // Each pair of labels has a series from the start, because a new series shows no increase.
       for (size_t outcome = 0; outcome < counts.size(); ++outcome) {
         for (size_t links = 0; links < counts[outcome].size(); ++links) {
           unmaps(counts[outcome][links],

@@ -37,7 +37,7 @@ class Metrics : public rpc::CallObserver {
     std::function<Connections()> connections;
     // The number of waiting calls, by group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
-    // Returns the last counts; nullopt before the first or after a failed count.
+    // Returns the last counts of mappings; nullopt before the first count or after one that failed.
     std::function<std::optional<groups::ShareCounts>()> shares = nullptr;
     // How often a mapping was removed or kept, by the number of links to the share at that time.
     std::function<smb::KnownShares::Counts()> unmaps = nullptr;

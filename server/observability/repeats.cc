@@ -10,7 +10,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Limits, in percent, a process's part of its tenant's kinds (tenant_part.h).
+// The percentage of MayTakeOneMore() (tenant_part.h) for a process's part of its tenant's kinds.
 constexpr size_t kTenantShare = 75;
 
 // Stands for every method that a tenant's limit refuses, so that the refusals share one kind.

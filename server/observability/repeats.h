@@ -19,19 +19,19 @@
 
 namespace csi_proxy::observability {
 
-// Chooses the events to log. A kind of events is a method, a process and a code. The first kWritten
-// events of a kind in a minute are logged, and the rest are counted until the minute ends. For each
-// code a tenant has kMaxKinds kinds of its own, which its processes share by the rule of
-// tenant_part.h; events of further kinds are counted together. So, with up to kMaxTenants tenants,
-// no client can suppress the lines of another tenant, or hide refusals behind failures with another
-// code. All refusals for a limit (RESOURCE_EXHAUSTED) of a tenant are one kind: the first is
-// logged, then one count a minute. Thread-safe.
+// Chooses the events to log. Events of one kind have the same method, process and status code. The
+// first kWritten events of a kind in a minute are logged. The rest are counted until the minute
+// ends. A tenant has up to kMaxKinds kinds for each status code. Its processes share them by the
+// rule of tenant_part.h. Events of further kinds are counted together. So, with up to kMaxTenants
+// tenants, no client can suppress the lines of another tenant, or hide refusals behind failures
+// with another code. All RESOURCE_EXHAUSTED events of a tenant are one kind: the first is logged,
+// then one count a minute. Thread-safe.
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;
   static constexpr size_t kMaxKinds = 256;  // of a tenant and a code
-  // The maximum number of tenants with kinds of their own in a minute. Further tenants share
-  // kMaxKinds kinds for each code.
+  // The maximum number of tenants with kinds of their own in a minute. All further tenants together
+  // have kMaxKinds kinds for each status code.
   static constexpr size_t kMaxTenants = 64;
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
 

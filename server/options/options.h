@@ -47,8 +47,8 @@ struct Options {
   // If true, calls do not initialise or format a disk with data that Windows does not recognise.
   bool keep_foreign_data = false;
 
-  // The limits of the listener. `client_share` is also the percentage of tenant_part.h for the
-  // calls of each API group.
+  // The limits of the listener. `client_share` also limits a tenant's part of the calls of each API
+  // group (the percentage of tenant_part.h).
   rpc::ListenerLimits listener;
   absl::Duration idle_timeout = absl::Hours(1);  // replaces `listener.idle_timeout`
   // The limits of each API group. In addition, 8 * max_workers calls may wait after yielding their
@@ -81,7 +81,7 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments);
 // Returns true if --api-groups and --api-versions select the pipe of this version.
 bool Selects(const Options& options, const std::string& group, const std::string& version);
 
-// Returns the limits and switches of the options, with their defaults, by name.
+// Returns the limits and switches of the options, with their defaults, sorted by name.
 std::vector<FlagInForce> FlagsInForce(const Options& options);
 
 // Returns the text of --help.

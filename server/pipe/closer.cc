@@ -13,12 +13,12 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// The maximum of threads that flush pipes. A pipe for which no thread is free within the Closer's
+// The maximum number of threads that flush pipes. A pipe that gets no thread within the Closer's
 // patience is disconnected without a flush.
 constexpr size_t kMaxFlushers = 4;
 
-// The maximum of pipes that wait to be flushed. One more pipe causes the disconnection of the pipe
-// that has waited longest, to limit the cost of clients that do not read.
+// The maximum number of pipes that wait to be flushed. If one more must wait, the pipe that has
+// waited longest is disconnected. This limits the cost of clients that do not read.
 constexpr size_t kMaxUnread = 4096;
 
 // How long an idle thread waits for work before it ends.

@@ -7,8 +7,8 @@
 // https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). Therefore
 // threads of the Closer flush, and another thread disconnects an end that takes too long. The
 // disconnect ends the flush (ReactOS, drivers/filesystems/npfs/statesup.c,
-// NpSetDisconnectedPipeState). If the system starts no thread for this, clients are disconnected
-// without a flush.
+// NpSetDisconnectedPipeState). If no thread can be started, clients are disconnected without a
+// flush.
 #pragma once
 
 #include <atomic>

@@ -43,7 +43,7 @@ size_t IoPort::thread_count() {
 // Starts the missing threads. Returns OK if at least one thread runs.
 absl::Status IoPort::StartThreads() {
   // The wanted number of threads. A client that ends several connections together must not keep all
-  // of them busy.
+  // threads busy.
   static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
   if (!port_.valid()) return absl::ResourceExhaustedError("Windows has no completion port");
   const MutexLock lock(mutex_);

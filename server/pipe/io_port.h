@@ -25,7 +25,7 @@ struct IoOperation : OVERLAPPED {
   void Clear() { *static_cast<OVERLAPPED*>(this) = OVERLAPPED{}; }
 
   const Complete complete;
-  // The tenant whose turn the completion uses: an address that is only compared, or null.
+  // The tenant in whose turn `complete` runs; may be null. Compared, but never dereferenced.
   const void* tenant = nullptr;
 };
 
@@ -65,9 +65,9 @@ class IoPort {
 
   absl::Status StartThreads();
   void Run();
-  // Takes completions from Windows, and waits for one if none is ready, unless completions arrive
-  // without a pause. Returns the completion that is next in turn. The result has no operation if no
-  // completion is left for this thread.
+  // Takes completions from Windows into `ready_`, and returns the one that is next in turn. Waits
+  // if there is none, but only polls while completions arrive without a pause. The result has no
+  // operation if no completion is left for this thread.
   Completion Next(Pace* pace);
 
   const win32::UniqueHandle port_;

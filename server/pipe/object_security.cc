@@ -42,7 +42,8 @@ uint32_t ClientRights(uint32_t rights) {
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user) {
   std::string text(sddl);
   if (user != kSystemSid) {
-    // An alias before the DACL may end with a D, as in G:DDD:P, but contains no colon.
+    // The first `D:` begins the DACL. An alias before it may end with D, as in G:DDD:P, but has no
+    // colon.
     const size_t dacl = text.find("D:");
     const size_t entries = dacl == text.npos ? text.npos : text.find('(', dacl);
     text.insert(std::min(entries, text.size()), absl::StrCat("(A;;GA;;;", user, ")"));

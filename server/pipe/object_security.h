@@ -39,9 +39,9 @@ struct ObjectSecurity {
 uint32_t PipeRights(uint32_t rights);
 
 // Returns the rights that Windows checks against the DACL when a client opens a pipe.
-// FILE_CREATE_PIPE_INSTANCE is not among them, although generic write contains it. So a DACL with
-// 0x12019b, generic read and write without this right, lets an account open the pipe for both, but
-// not serve it. https://github.com/dotnet/corefx/issues/28371 shows this: .NET's client
+// FILE_CREATE_PIPE_INSTANCE is not among them, although generic write contains it. So an account
+// that has generic read and write without this right (0x12019b) can read and write the pipe, but
+// cannot serve it. https://github.com/dotnet/corefx/issues/28371 shows this: .NET's client
 // (GENERIC_READ | GENERIC_WRITE) connects to a pipe that grants PipeAccessRights.ReadWrite, and a
 // second instance is refused. ReactOS removes the right, too (drivers/filesystems/npfs/create.c,
 // NpCreateClientEnd: `DesiredAccess & ~4`). No node has shown it yet (doubt 42 of
@@ -51,8 +51,8 @@ uint32_t ClientRights(uint32_t rights);
 // Returns `sddl` for a server that runs as `user`. Adds an entry that gives `user` all rights,
 // unless `user` is SYSTEM. Makes `user` the owner, unless the text names an owner (`names_owner`).
 // Without an owner in the text, Windows would make Administrators the owner of SYSTEM's pipes
-// (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object). Administrators also
-// own the pipes of a container's administrator.
+// (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object). That group does not
+// identify the service, because it also owns the pipes of a container's administrator.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
 // Returns true if SYSTEM or Administrators owns the object. Then an administrator made the object,
@@ -60,7 +60,7 @@ std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string
 bool OwnedByAdministrators(const ObjectSecurity& object);
 
 // Returns true if both DACLs give the same rights to the same accounts in the same order. Returns
-// false if one of them is missing.
+// false if either object has no DACL.
 bool SameDacl(const ObjectSecurity& a, const ObjectSecurity& b);
 
 // Returns true if only SYSTEM and Administrators may serve the pipe, or change its DACL or owner.

@@ -20,7 +20,7 @@ namespace csi_proxy::pipe {
 // Returns the path of a pipe: `\\.\pipe\csi-proxy-volume-v1` for `csi-proxy-volume-v1`.
 std::string Path(absl::string_view name);
 
-// An access list that says who may open a pipe. Immutable.
+// A security descriptor for pipes. Its DACL says who may open a pipe. Immutable.
 class Security {
  public:
   // Parses SDDL, for example `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. Returns INVALID_ARGUMENT unless it has
@@ -60,14 +60,15 @@ absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security);
 bool Exists(const std::string& path);
 
 // Connects as a client, and tries again until `deadline` while all instances are taken. The server
-// may only identify the client. NOT_FOUND means no such pipe, UNAVAILABLE that the pipe stays busy.
+// may identify the client, but cannot impersonate it. Returns NOT_FOUND if there is no such pipe,
+// and UNAVAILABLE if all instances are still taken at `deadline`.
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, SteadyTime deadline);
 
 // Returns the id of the client's process, or 0 if it is unknown.
 int64_t ClientOfInstance(HANDLE instance);
 
-// A connected pipe. A read fails with ERROR_BROKEN_PIPE after the connection has ended, or with
-// ERROR_PIPE_NOT_CONNECTED if the server has disconnected it.
+// A connected pipe. A read fails with ERROR_PIPE_NOT_CONNECTED after the server has disconnected
+// the client, and with ERROR_BROKEN_PIPE after any other end of the connection.
 class PipeStream final : public Stream {
  public:
   // Makes the stream of a client. REQUIRES: the handle was opened for overlapped I/O. Fails as
@@ -85,9 +86,9 @@ class PipeStream final : public Stream {
   bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) override;
   void Cancel() override { CancelIoEx(handle_, nullptr); }
 
-  // End the connection of a server: immediately, or when the client has read everything (see
-  // ServerEnd). Have no effect on a client's stream, whose connection ends with its destruction.
-  // Thread-safe.
+  // End the connection of a server's stream: Disconnect() immediately, the others once the client
+  // has read everything (see ServerEnd). A client's connection ends when its stream is destroyed;
+  // HangUp() only cancels its operations, and the others have no effect on it. Thread-safe.
   void Disconnect() override {
     if (server_ != nullptr) server_->Disconnect();
   }

@@ -3,9 +3,9 @@
 // A name exists until the last handle of the pipe is closed, a server's or a client's
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe).
 // A server that crashes disconnects no client. Clients that keep their end open then keep the name,
-// and the first instance of the next server is refused as if the pipe were served. The server
-// inherits such a name by making a further instance, provided that the pipe has, or can safely be
-// given, the owner and the DACL of this server's pipes.
+// and the first instance of the next server is refused as if the pipe were served. The next server
+// inherits such a name by making a further instance, if the pipe has the owner and the DACL of that
+// server's own pipes or can safely be given them.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace csi_proxy::pipe {
 
 // Returns the server's first instance. Returns FAILED_PRECONDITION, with the reason, if another
 // process serves the pipe, or if a pipe left over from a server cannot safely be made ours. Takes a
-// leftover pipe only if `alone` is OK, which says that no other csi-proxy takes names now.
+// leftover pipe only if `alone` is OK, that is, if no other csi-proxy takes names now.
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone);
 

@@ -31,8 +31,8 @@ class Stream {
 
   // Begin an operation. If the operation ends synchronously, return true, set `result` and do not
   // call `done`. Otherwise return false; `done` is called exactly once, on a thread of the IoPort.
-  // A cancelled operation fails with ERROR_OPERATION_ABORTED, and a read of an ended connection
-  // with another error.
+  // A cancelled operation fails with ERROR_OPERATION_ABORTED. A read after the connection has ended
+  // fails with another error.
   virtual bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) = 0;
   virtual bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) = 0;
 

@@ -1,6 +1,6 @@
 // Files in a directory where other accounts may write too. Make(), RemoveEmptyFile() and
-// CheckDirectoriesOf() follow no link. Remove() deletes only this process's file, and
-// RemoveEmptyFile() only an empty one.
+// CheckDirectoriesOf() follow no link. Remove() deletes only the file that this process created.
+// RemoveEmptyFile() deletes only an empty file.
 #pragma once
 
 #include <array>
@@ -49,13 +49,13 @@ class OwnFile {
   Id id_;
 };
 
-// Removes an empty file without a second name, such as a file that an earlier process created with
-// OwnFile::Make(). Returns OK if nothing is at the path, and FAILED_PRECONDITION if anything else
-// is there or if a directory of the path is a link.
+// Removes an empty file that has no other hard link, such as a file that an earlier process created
+// with OwnFile::Make(). Returns OK if nothing is at the path, and FAILED_PRECONDITION if anything
+// else is there or if a directory of the path is a link.
 absl::Status RemoveEmptyFile(const std::string& path);
 
-// Returns FAILED_PRECONDITION if a directory of the path is a link, and NOT_FOUND if one is
-// missing.
+// Returns FAILED_PRECONDITION if a directory of the path is a link, and NOT_FOUND if a directory
+// is missing.
 absl::Status CheckDirectoriesOf(const std::string& path);
 
 }  // namespace csi_proxy

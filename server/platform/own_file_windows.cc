@@ -37,8 +37,8 @@ absl::Status HoldDirectories(const std::filesystem::path& directory,
                                     sizeof(found))) {
     return win32::LastError(name);
   }
-  // Name surrogates are symbolic links, junctions and mounted folders. Deduplicated and similar
-  // directories are not.
+  // Name surrogates are symbolic links, junctions and mounted folders. Other reparse points, for
+  // example of deduplication, are no links.
   if ((found.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
       IsReparseTagNameSurrogate(found.ReparseTag)) {
     return absl::FailedPreconditionError(absl::StrCat(name, " is a link"));

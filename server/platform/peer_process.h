@@ -17,8 +17,8 @@ Peer PeerOfProcess(int64_t process_id);
 // with the same id. Returns 0 when unknown.
 uint64_t StartOfProcess(int64_t process_id);
 
-// Returns the last component of `image_path`. Only this part is stable: the path of a container's
-// image names its layers, and these change whenever its pod restarts.
+// Returns the last component of `image_path`. Only this part is stable: in a container, the rest of
+// the path names the layers of the container's image, which change whenever the pod restarts.
 inline absl::string_view ImageName(absl::string_view image_path) {
   return image_path.substr(image_path.find_last_of("\\/") + 1);
 }

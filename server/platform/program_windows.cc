@@ -35,7 +35,7 @@ constexpr DWORD kNoHeap = 1;  // WER_FAULT_REPORTING_FLAG_NOHEAP
 
 // Guards the process. Ignores failures, so that the program starts on every Windows.
 void GuardProcess() {
-  // Load DLLs from System32 only, unless by full path, as COM loads its servers
+  // Load DLLs from System32 only, unless they are named by full path, as COM names its servers
   // (https://learn.microsoft.com/windows/win32/api/libloaderapi/nf-libloaderapi-setdefaultdlldirectories).
   SetDefaultDllDirectories(LOAD_LIBRARY_SEARCH_SYSTEM32);
   // Load no image from a share, or from a file that a process of low integrity has written, and

@@ -33,15 +33,15 @@ struct Tenant {
 
   // The calls of the tenant's processes, by CallDeps::executor_index.
   std::array<TenantQueue, kMaxExecutors> queues;
-  // The begun calls beyond the slots, over all executors; see
+  // The number of calls that have begun beyond the executors' slots, over all executors. Limited by
   // Executor::Limits::max_blocked_of_tenant.
   std::atomic<size_t> blocked_calls = 0;
   // The bytes of requests that are under way or in executors' queues.
   std::atomic<size_t> request_bytes = 0;
   // The number of connections to all pipes. Guarded by the ConnectionTable.
   size_t connections = 0;
-  // Limits what all processes of the tenant hold to four times what one process may hold, plus the
-  // room for long messages of one process. The tenant does not use the account's other limits.
+  // The memory that all processes of the tenant hold together: at most four times the held_bytes of
+  // one process, and the room_bytes of one process. The account's other limits are not used.
   Http2Account memory{Http2Limits{.held_bytes = 4 * Http2Limits().held_bytes}};
 };
 

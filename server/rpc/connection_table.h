@@ -1,10 +1,10 @@
 // Keeps the connections of a listener by client, and decides whether one more may be admitted. The
 // listeners of all platforms use this table.
 //
-// A connection is  from                  to
-// silent           Admit()               Promote(), at its preface; Drop() or an eviction
-// live             Promote()             End()
-// served           Serve(), while live   End(), or an eviction: the table no longer counts it
+// A connection is  from       to
+// silent           Admit()    Promote(), at its preface; DropOverdue(), Drop() or an eviction
+// live             Promote()  End()
+// served and live  Serve()    End(), or an eviction, after which the table does not count it
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ struct ListenerLimits {
   // the tenant that has the most: a silent one, else one that has never made a call, else one
   // without a recent call. If no connection may be evicted, the new connection is closed.
   size_t max_connections = 1024;
-  // The percentage of MayTakeOneMore() (tenant_part.h) for a pipe's connections. A new connection
-  // beyond the tenant's part evicts another connection of the tenant.
+  // The percentage by which MayTakeOneMore() (tenant_part.h) limits a tenant's part of a pipe's
+  // connections. A new connection beyond that part evicts another connection of the tenant.
   size_t client_share = 75;
   // The maximum of connections of a tenant to all pipes together. A new connection beyond it evicts
   // another connection of the tenant. A listener may lower this limit.
@@ -131,17 +131,17 @@ class ServedConnection {
   std::list<ServedConnection*>::iterator place_{};
 };
 
-// Thread-safe. REQUIRES: a listener closes silent connections, and calls the functions for them, on
-// one thread or under a lock of its own.
+// Thread-safe. REQUIRES: on one thread, or under a lock of its own, a listener closes silent
+// connections and calls the functions that take or return a ConnectionBeforePreface.
 //
-// At a limit, the table evicts a connection without a call under way. At a tenant's limit it
-// chooses that tenant, else the tenant with most connections, so that a tenant with few is
-// admitted. Of that tenant's connections it chooses a silent one (preferably of the incoming
-// process), else one that has never made a call, else one without a recent call. The eviction does
-// no harm: the evicted client redials with its next call. Since 1.41 grpc-go does not redial
-// earlier (https://github.com/grpc/grpc-go/pull/4613). The table does not evict idle connections
-// while there is room, so that a driver that connects at its start and calls much later need not
-// redial.
+// At a limit, the table evicts a connection without a call under way. At a tenant's limit it evicts
+// from that tenant. When a pipe is full, it evicts from the tenant with the most connections, so
+// that a tenant with few connections is admitted. Of the tenant's connections it chooses a silent
+// one (preferably of the incoming process), else one that has never made a call, else one without a
+// recent call. The eviction does no harm: the evicted client redials with its next call. Since 1.41
+// grpc-go does not redial earlier (https://github.com/grpc/grpc-go/pull/4613). The table does not
+// evict idle connections while there is room, so that a driver that connects at its start and calls
+// much later need not redial.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
@@ -152,8 +152,8 @@ class ConnectionTable {
       : limits_(limits), observers_(std::move(observers)) {}
 
   // Lists a new connection as silent until its preface is due. May evict another connection: hangs
-  // up a served one, or unlists a silent one and returns it in `*displaced`; the caller must close
-  // it. Returns false, without listing, if the client is barred or there is no room.
+  // up a served one, or unlists a silent one and returns it in `*displaced`, which the caller must
+  // close. Returns false, without listing, if the client is barred or there is no room.
   bool Admit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced);
 
   // Frees a descriptor: evicts a connection of the tenant with the most connections to one pipe.
@@ -177,7 +177,7 @@ class ConnectionTable {
   void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);
   // Forgets a live connection that has ended, evicted or not.
   void End(const std::shared_ptr<ServedConnection>& connection);
-  // Ends connections without a call for limits.idle_timeout. Returns the time of the next check.
+  // Ends connections that have had no call for limits.idle_timeout. Returns when to check again.
   SteadyTime EndIdle(SteadyTime now);
   // Ends all served connections after their calls.
   void GoAway();
@@ -206,9 +206,8 @@ class ConnectionTable {
 
   Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Line& LineOf(size_t pipe, const Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Lists the connection or returns false. Sets `*limited` to the client that was at its limit: the
-  // incoming client if it is refused or its tenant is at the limit, else the client of an evicted
-  // connection.
+  // Lists the connection, or returns false. Sets `*limited` to the incoming client if that client
+  // is not barred, and its tenant or the pipe is at a limit.
   bool TryAdmit(ConnectionBeforePreface* connection, ConnectionBeforePreface** displaced,
                 std::shared_ptr<Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Evicts a connection of `line` for a new connection of `incoming` (may be null). Returns the
@@ -216,13 +215,13 @@ class ConnectionTable {
   std::shared_ptr<Client> EvictFrom(Line& line, Client* incoming,
                                     ConnectionBeforePreface** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Evicts a connection of one of `candidates`, the largest first, as EvictFrom() does.
+  // Calls EvictFrom() for the `candidates`, the largest first, until a connection is evicted.
   std::shared_ptr<Client> EvictFromLargest(std::vector<Line*> candidates, Client* incoming,
                                            ConnectionBeforePreface** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ConnectionBeforePreface* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Without the lock, calls go_away() of the connections that `chosen` accepts.
+  // Calls go_away() of the connections that `chosen` accepts. Releases the lock before the calls.
   void GoAwayIf(bool only_if_idle, const std::function<bool(const ServedConnection&)>& chosen)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Line& Take(size_t pipe, Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

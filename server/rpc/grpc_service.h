@@ -17,7 +17,7 @@ struct RemoteCall {
   std::shared_ptr<transport::Connection> connection;
   std::shared_ptr<ServedConnection> served;
   transport::Request request;
-  // True if Begin() may run the call on its own thread, although the call may block.
+  // True if the call may run, and block, on the thread that calls Begin().
   bool may_block = false;
 };
 

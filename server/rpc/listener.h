@@ -62,10 +62,10 @@ class Listener {
 struct PipePlace {
   // The directory of the sockets. Unused on Windows.
   std::string socket_dir;
-  // The pipes' security descriptor in SDDL, on Windows only. By default the system and
-  // administrators open the pipes; the system alone serves them and changes their rights.
-  // Administrators get 0x12019b, and further groups should too. Generic write would be too much,
-  // because it contains FILE_CREATE_PIPE_INSTANCE
+  // The pipes' security descriptor in SDDL, on Windows only. By default SYSTEM and Administrators
+  // may open the pipes, but only SYSTEM may serve them and change their rights. Administrators get
+  // 0x12019b, and further groups should get the same. Generic write would be too much, because it
+  // contains FILE_CREATE_PIPE_INSTANCE
   // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights). The
   // entry of OW leaves a pipe's owner only the right to read its descriptor. pipe::SddlForServer()
   // adds the user of this process, as owner and with all rights.

@@ -1,5 +1,5 @@
-// The services of one pipe: one released service, health and reflection. A pod is given single
-// pipes, so a connection to one pipe must not reach the services of another pipe.
+// The services of one pipe: one released service, health and reflection. A pod may be given only
+// some pipes, so a connection to one pipe must not reach the services of another pipe.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 namespace csi_proxy::rpc {
 
 struct ServerLimits {
-  // The limit of a request, in bytes. The longest request of a released rpc makes an SMB mapping or
-  // a symbolic link, from two paths. A path has at most 32,767 UTF-16 units of up to three bytes in
-  // UTF-8, so two have 196,602 bytes; a user's name and a password add 3 KB at most.
+  // The limit of a request, in bytes. The longest requests of released rpcs contain two paths, to
+  // make an SMB mapping or a symbolic link. A path has at most 32,767 UTF-16 units of up to three
+  // bytes in UTF-8, so two paths have 196,602 bytes. A user's name and a password add at most 3 KB.
   size_t max_request_bytes = 256 << 10;
   // The maximum of calls under way on a client's main connection, and on each further connection
   // (SETTINGS_MAX_CONCURRENT_STREAMS). HTTP/2 holds back further calls at the client. A group must
-  // have room for the calls of a client with 16 connections, so that the group refuses none.
+  // have room for all calls of a client with 16 connections, so that it refuses none of them.
   uint32_t calls_of_main_connection = 108;
   uint32_t calls_of_further_connection = 12;
 };

@@ -72,7 +72,7 @@ class Core {
     return Step(action);
   }
 
-  // Runs `work` under the lock, in the first step after `time`.
+  // Runs `work` under the lock, before the action of the first Run() or Change() after `time`.
   void RunLater(SteadyTime time, std::function<void(NodeState&)> work) {
     const MutexLock lock(mutex_);
     later_.emplace(time, std::move(work));
@@ -109,7 +109,7 @@ class Core {
   // Counts a call of Win32 or WMI; ignores other operations.
   void Count(absl::string_view operation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Ends the pending states and runs the delayed work that are due.
+  // Runs the work of RunLater() that is due, and ends the services' pending states that are over.
   void AdvanceClock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

@@ -1,5 +1,5 @@
-// Puts the administrator's entries into a node's trees. Callers must hold the lock of Core, and
-// must have checked the arguments.
+// Creates, changes and removes entries of a node's trees for the administrator. Callers must hold
+// the lock of Core, and must have checked the arguments.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<std::string>> DiscoverTargets(NodeState& state,
 // session with the target.
 absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& portal,
                                         const std::string& iqn);
-// Returns all targets of a name, in the order of the portals.
+// Returns the targets with the name `iqn` at all portals, in the order of the portals.
 std::vector<IscsiTarget*> TargetsNamed(NodeState& state, const std::string& iqn);
 // Returns the paths to one target, in the order of the portals. The first path has the target's
 // disks.

@@ -19,9 +19,9 @@
 
 namespace csi_proxy::machine::simulator {
 
-// The administrator's side of the machine: the cloud that attaches disks, the server that changes a
-// password, the attacker who plants links. Faults do not apply to these calls. A host sees the
-// machine through win32/ and wmi/.
+// The administrator's side of the machine. Its calls do what others do to a node: a cloud attaches
+// disks, a server changes a password, an attacker plants links. Faults do not apply to these calls.
+// A host sees the machine through win32/ and wmi/.
 //
 // Thread-safe: every call, including its checks, is one step under one lock, and does not wait
 // while it holds the lock. Deterministic: the same calls on the same state give the same machine,
@@ -44,8 +44,8 @@ class Machine final : public FaultGate {
                                       std::optional<uint32_t> place = std::nullopt);
   // Detaches a disk, even while it is mounted, and loses its content; or returns NOT_FOUND.
   absl::Status DetachDisk(uint32_t number);
-  // Grows a disk to `size_bytes`. Windows notices it at the next rescan. Returns NOT_FOUND, or
-  // INVALID_ARGUMENT unless the size is larger.
+  // Grows a disk to `size_bytes`. Windows notices the growth at the next rescan. Returns NOT_FOUND
+  // if there is no such disk, and INVALID_ARGUMENT unless the new size is larger.
   absl::Status GrowDisk(uint32_t number, uint64_t size_bytes);
 
   // Adds an empty share to a server, and creates the server if necessary. Returns ALREADY_EXISTS if
@@ -57,16 +57,16 @@ class Machine final : public FaultGate {
                               const Secret& password);
   // Makes a mapped share unreadable until it is mapped again; or returns NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
-  // Makes an SMB server, by name, or all iSCSI portals at an address reachable or unreachable.
-  // Returns NOT_FOUND for an unknown name or address.
+  // Sets whether an SMB server is reachable, or all iSCSI portals at an address. Returns NOT_FOUND
+  // if `server` is neither the name of a server nor the address of a portal.
   absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
   // Appends a rule to the fault table. Returns INVALID_ARGUMENT if the rule could never apply,
   // RESOURCE_EXHAUSTED if there are 1024 rules.
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
-  // Applies the rules that name an rpc. A rule with a resource applies to calls with a field of
-  // that text, ignoring case.
+  // Applies the rules that name an rpc. A rule with a resource applies only if a field of the
+  // request has that text, ignoring case.
   absl::Status Pass(const CallContext& context, absl::string_view method,
                     absl::FunctionRef<std::vector<std::string>()> fields) override;
 
@@ -88,8 +88,8 @@ class Machine final : public FaultGate {
   }
   // Creates a directory unless it exists.
   absl::Status MakeDirectory(absl::string_view path);
-  // Removes an empty directory of a drive, a mounted folder or a link. Returns NOT_FOUND if there
-  // is none, INTERNAL if it cannot be removed.
+  // Removes a link, a mounted folder or an empty directory from a drive. Returns NOT_FOUND if there
+  // is no such entry, INTERNAL if it cannot be removed.
   absl::Status RemoveFolder(absl::string_view path);
   // Creates a directory link on a drive. Its target is a path of either kind, and need not exist.
   // The target of a junction must be on a drive.

@@ -12,14 +12,15 @@
 
 namespace csi_proxy::machine::simulator {
 
-// The end of a path, or the deepest entry on the way that exists. Valid until the state changes.
+// The entry to which a path leads, or the deepest entry on the way that exists. Valid until the
+// state changes.
 struct Resolved {
-  // The tree of the deepest entry that exists; null if a drive, a mounted volume or a share on the
-  // way is not there, or if the volume has no file system.
+  // The tree of `entry`. Null if a drive, mounted volume or share on the way is missing, or if a
+  // volume on the way has no file system.
   Tree* tree = nullptr;
   Tree::Id entry = Tree::kRoot;
-  // The volume of the tree, or the volume without a file system at the path's end; empty on a
-  // share.
+  // The volume of the tree, or the volume without a file system at which the path stops. Empty on a
+  // share, or if the drive or mounted volume is missing.
   std::optional<VolumePlace> place;
   // The components below `entry` that do not exist.
   std::vector<std::string> missing;

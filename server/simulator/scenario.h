@@ -14,7 +14,7 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Loads the scenario in `textproto`, or the built-in scenario of that name. Returns
+// Loads the scenario in `textproto`, which may also be the name of a built-in scenario. Returns
 // INVALID_ARGUMENT with file and line, or the field's path (`disk[2].number`), and the reason.
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textprot
 // cannot be read. Machine checks whether such a node, disk or rule can exist.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
-// Returns a disk as the machine's cloud makes it, with the fields that `proto` sets.
+// Returns Machine::NewDisk(), changed by the fields that `proto` sets.
 absl::StatusOr<Disk> DiskFor(Machine& machine, const csi_proxy::simulated::Disk& proto);
 absl::StatusOr<Behaviour> BehaviourFromProto(const csi_proxy::simulated::Behaviour& proto);
 absl::StatusOr<OtherOpen> OtherOpenFromProto(const csi_proxy::simulated::OtherOpen& proto);
@@ -34,7 +34,7 @@ absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& prot
 csi_proxy::simulated::Disk DiskToProto(const Disk& disk);
 csi_proxy::simulated::Node StateToProto(const NodeState& state);
 
-// Convert a disk's own facts, and the bytes of earlier users of the disk.
+// Convert DiskFacts, and the bytes that earlier users of a disk wrote.
 DiskFacts ReadDiskFacts(const csi_proxy::simulated::Disk& in, const std::string& at,
                         Problems* problems);
 void WriteDiskFacts(const DiskFacts& facts, csi_proxy::simulated::Disk* out);

@@ -27,9 +27,9 @@ struct SmbCredentials {
 // Returns true if Windows shows a mapping as OK. Its share may be unreadable all the same.
 bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping);
 // Maps a share. Returns ALREADY_EXISTS if it is mapped without a drive letter; NOT_FOUND if the
-// server or the share does not exist; INTERNAL if the server is unreachable; FAILED_PRECONDITION if
-// the server refuses the credentials, if another mapping of the server has another user, is broken
-// or was restored at a restart, or if the server must encrypt and cannot.
+// server or the share does not exist; INTERNAL if the server is unreachable. Returns
+// FAILED_PRECONDITION if the server refuses the credentials, or if it must encrypt and cannot, or
+// if another mapping of the server has another user, is broken or was restored at a restart.
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
                            const SmbCredentials& credentials, bool require_privacy,
                            bool persistent);

@@ -1,7 +1,7 @@
 // The whole of a simulated node as one plain value: a scenario describes it, the node changes it
-// and a dump shows it. In a node's initial state, a time of the infinite future stands for the
-// start of the node (for `cached_at`, the arrival of the volume) plus the delay that the field's
-// comment names. Not thread-safe: a Machine must guard its state.
+// and a dump shows it. In a node's initial state, SteadyTime::InfiniteFuture() stands for the start
+// of the node plus the delay that the field's comment names. For `cached_at`, the delay begins when
+// the volume arrives. Not thread-safe: a Machine must guard its state.
 #pragma once
 
 #include <cstdint>
@@ -61,17 +61,18 @@ struct DiskFacts {
   // The OfflineReason of an offline disk; 0 means by policy.
   uint16_t offline_reason = 0;
   uint16_t health = 0;
-  // Used unless the disk has a SCSI name. If empty, the EUI, page 83 or the number is used.
+  // UniqueId of MSFT_Disk, unless the disk has a SCSI name. If this is empty too, UniqueId comes
+  // from the EUI, page 83 or the number.
   std::string unique_id;
-  // True if Windows runs on the disk (`is_boot`) or starts from it (`is_system`), although C: is on
-  // another disk.
+  // True if Windows runs on the disk (`is_boot`) or starts from it (`is_system`). The disk with C:
+  // counts as both even if these are false.
   bool is_boot = false;
   bool is_system = false;
   // The names of an NVMe disk in page 83; empty or 0 if it lacks the name. The EUI is hexadecimal.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   std::string scsi_name;
-  // The GUID of a GPT disk, or the signature of an MBR disk. Empty if no other disk shares the id.
+  // The GUID of a GPT disk, or the signature of an MBR disk. May be empty if no other disk has it.
   std::string disk_id;
   // The LUN, if the disk's location has no LUN.
   uint32_t lun = 0;
@@ -198,9 +199,9 @@ struct IscsiTarget {
   ChapMode session_chap = ChapMode::kNone;
   // True if the session is opened again at the next start of the node.
   bool persistent = false;
-  // At the first portal: the target's disks. The node has them while a session by any portal is
-  // connected. At each further portal: the disks that its session shows a second time, because MPIO
-  // does not claim them.
+  // At the first portal, the target's disks. Windows sees them while the session by any portal is
+  // live (IsLive() of iscsi.h). At each further portal, the copies of the disks that its session
+  // shows, because MPIO does not claim the disks.
   std::vector<Disk> disks;
 };
 
@@ -229,7 +230,7 @@ struct Service {
   SteadyTime pending_until = SteadyTime::InfiniteFuture();
 };
 
-// The objects in the answer of a WMI query.
+// Which objects the answer of a WMI query contains.
 enum class AnsweredObjects { kAll, kNone, kEachTwice };
 
 // One entry of the table that each rpc and each call of the machine consults first.
@@ -254,20 +255,20 @@ struct FaultRule {
   WindowsError error;
 };
 
-// The objects in the out parameters of WMI's methods: as documented, null, or text instead.
+// What WMI's methods return in out parameters for objects: objects as documented, null, or text.
 enum class OutParameters { kGiven, kNull, kOdd };
 
-// The scenario's choice where Windows may behave in more than one way, by version, setting or
-// chance. A flag is true if Windows behaves as the flag's comment says.
+// The scenario's choices where the behaviour of Windows depends on version, setting or chance. A
+// flag is true if Windows behaves as the flag's comment says.
 struct Behaviour {
-  // WMI shows a new volume later than the mount manager by this time, unless WMI is refreshed.
+  // WMI shows a new volume this much later than the mount manager does, unless WMI is refreshed.
   absl::Duration volume_cache_delay = absl::Seconds(1);
   OutParameters out_parameters = OutParameters::kGiven;
   // A volume that is new to the node stays away until its partition is brought online, as after
   // `mountvol /N`.
   bool automount_disabled = false;
-  // SetVolumeMountPointW and DeleteVolumeMountPointW share their directory for reading and writing;
-  // otherwise they open it exclusively.
+  // SetVolumeMountPointW and DeleteVolumeMountPointW open their directory with FILE_SHARE_READ and
+  // FILE_SHARE_WRITE. Otherwise they open it exclusively.
   bool mount_calls_share = false;
   // The file system does not support POSIX deletion: a deleted entry keeps its name until its last
   // handle is closed.
@@ -277,7 +278,7 @@ struct Behaviour {
   bool delete_pending_is_denied = false;
   // MSFT_Disk.Online makes the disk read-only.
   bool online_makes_read_only = false;
-  // The bytes of the free space behind a partition that a resize cannot use.
+  // The part of the free space behind a partition into which a resize cannot grow it, in bytes.
   uint64_t resize_reserve_bytes = 0;
   // The mount manager does not notice that a reparse point was deleted, and keeps mounts of volumes
   // that are gone.
@@ -286,7 +287,7 @@ struct Behaviour {
   bool clearing_read_only_remounts = false;
   // A disk stays online while another process has an entry on it open.
   bool open_files_keep_online = false;
-  // MPIO claims the disks of iSCSI: a disk that several sessions of a target bring is shown once.
+  // MPIO claims the disks of iSCSI: Windows shows a disk once even if several sessions lead to it.
   bool mpio = false;
 };
 

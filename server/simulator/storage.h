@@ -35,12 +35,13 @@ inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 
-// Returns the disks that Windows sees, by number. Such a disk has arrived and awaits no rescan. A
-// disk of an iSCSI target also has a live session. Valid until a disk comes or goes.
+// Returns the disks that Windows sees, sorted by number. Windows sees a disk if it has arrived (for
+// iSCSI: if its target has a live session) and awaits no rescan. The pointers are valid until a
+// disk comes or goes.
 std::vector<Disk*> VisibleDisks(NodeState& state);
-// Returns a disk, or NOT_FOUND if Windows does not see this number.
+// Returns a disk. Returns NOT_FOUND if Windows does not see it, or if WMI gives it no number.
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
-// Returns a visible disk, even one without a number in WMI, or null.
+// Returns a disk, even if WMI gives it no number. Returns null if Windows does not see the disk.
 Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number);
 // IsBoot() returns true if Windows runs on the disk, IsSystem() if Windows starts from it.
 bool IsBoot(const Disk& disk);
@@ -52,18 +53,18 @@ std::vector<Disk*> AllDisks(NodeState& state);
 // returns the number of the disk with that path, ignoring case; nullopt for any other text.
 std::string DevicePath(uint32_t disk_number);
 std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
-// Returns the number of a disk if the text contains its device path.
+// Returns the number of the disk whose device path `text` contains; nullopt if it contains none.
 std::optional<uint32_t> DiskNumberIn(absl::string_view text);
 
-// A volume and its place. REQUIRES: no pointer is null.
+// A volume, its partition and its disk. REQUIRES: no pointer is null.
 struct VolumePlace {
   Disk* disk;
   DiskPartition* partition;
   Volume* volume;
 };
 
-// Returns a volume, or NOT_FOUND if the id is unknown, the disk is not visible or offline, or the
-// volume has not arrived.
+// Returns a volume. Returns NOT_FOUND if the id is unknown, if the disk is offline or Windows does
+// not see it, or if the volume has not arrived.
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id);
 // Returns the volume with a drive letter, or NOT_FOUND like FindVolume().
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
@@ -84,9 +85,11 @@ uint64_t UsedBytes(const DiskPartition& partition);
 // drives (`C:\a\b\`), also below the folders of other volumes.
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume);
 
-// Returns the folder of `holder` as MountPointsOf() names it; empty if `holder` has no letter.
+// Returns the name that MountPointsOf() gives a folder of the volume `holder`; empty if `holder`
+// has no drive letter.
 std::string FolderName(const Volume& holder, Tree::Id folder);
-// Add and remove the mount manager's stale entry of a folder for a volume.
+// KeepStaleFolder() makes the mount manager go on listing `folder` as a mount point of `volume`.
+// ForgetStaleFolder() removes such entries of `folder` from all volumes.
 void KeepStaleFolder(NodeState& state, const VolumeId& volume, const std::string& folder);
 void ForgetStaleFolder(NodeState& state, const std::string& folder);
 
@@ -97,8 +100,8 @@ void EraseForeign(Disk& disk, uint64_t offset, uint64_t size);
 
 // Returns true if the volume's file system refuses writes.
 bool IsWriteProtected(const VolumePlace& place);
-// Returns INTERNAL with Windows' error unless a new entry of `bytes` fits and the volume can be
-// written.
+// Returns INTERNAL with Windows' error if the volume's file system refuses writes, or has no space
+// for a new entry of `bytes`.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
 
 // Starts the delays until the mount manager and, later, WMI show a new volume.
@@ -120,7 +123,8 @@ void SetReadOnly(const NodeState& state, Disk& disk, bool read_only);
 // Gives the disk and its volumes new identities. Fails for a read-only disk.
 absl::Status Resign(NodeState& state, Disk& disk);
 
-// Brings a disk online, so that its volumes begin to arrive. Resigns a disk that collides.
+// Brings a disk online, so that its volumes begin to arrive. First calls Resign() if the disk
+// Collides(), and fails if Resign() fails.
 absl::Status TakeOnline(NodeState& state, Disk& disk);
 // Takes a disk offline. Fails for a disk that Windows runs on or starts from.
 absl::Status TakeOffline(Disk& disk);
@@ -147,14 +151,15 @@ absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t s
 // Extends a file system within its partition.
 absl::Status ExtendFileSystem(const VolumePlace& place, uint64_t size_bytes);
 
-// Makes a volume id from the disk, the partition's number and the count of volumes.
+// Makes a volume id that no volume has, from the disk, the partition's number and a counter.
 VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number);
 
 // Makes an id for a disk, a GUID in braces. No other disk gets the same id.
 std::string MakeDiskId(NodeState& state, const Disk& disk);
 
-// Puts the disk at `place` of the cloud, or at the first free place, and fills in the placeholders
-// of its texts. Returns ALREADY_EXISTS if another disk has the place.
+// Gives the disk a place in the cloud (Attach of node.proto), and fills in the placeholders of
+// the disk's texts. Without `place`, takes the first free place. Returns ALREADY_EXISTS if another
+// disk has `place`.
 absl::Status AssignLocation(NodeState& state, std::optional<uint32_t> place, Disk& disk);
 
 }  // namespace csi_proxy::machine::simulator

@@ -18,16 +18,16 @@
 
 namespace csi_proxy::machine::simulator {
 
-// A table of entries, as NTFS keeps its files, rather than nested nodes, so that no depth makes
-// code recurse. Names are compared ignoring case but kept as given. Copies are independent. Not
-// thread-safe.
+// Keeps the entries in one table, as NTFS does, and not in nested nodes, so that no function needs
+// to recurse into a deep tree. Names are compared ignoring case but kept as given. Copies are
+// independent. Not thread-safe.
 class Tree {
  public:
-  // Names an entry while it exists. Ids are never reused, in any tree, but all roots have the same
-  // id, and a copy of an entry has the original's id.
+  // Names an entry while it exists. No two entries ever get the same id, even in different trees,
+  // with two exceptions: all roots have kRoot, and a copy of a tree has the ids of the original.
   using Id = uint64_t;
   static constexpr Id kRoot = 0;
-  // The maximum size of a file in bytes: what NTFS allows with its usual clusters of 4 KiB.
+  // The maximum size of a file in bytes: NTFS's limit with its usual clusters of 4 KiB.
   static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;
 
   enum class Kind { kDirectory, kFile, kLink };
@@ -83,8 +83,8 @@ class Tree {
   void Remove(Id id);
   // Removes all entries below a directory.
   void RemoveChildren(Id id);
-  // Sets the mount at a directory or junction, or ends it if `volume` is nullopt. A junction
-  // becomes a directory, and a reparse tag is cleared.
+  // Mounts `volume` at an entry, or ends the entry's mount if `volume` is nullopt. A link becomes a
+  // directory, and a reparse tag is cleared.
   void SetMounted(Id directory, std::optional<VolumeId> volume, bool by_hand = false);
   // Makes an empty directory a link, or changes a link's target.
   void SetLink(Id id, std::string target, bool junction = false);
@@ -92,16 +92,16 @@ class Tree {
   // Exchanges the names of two entries of one directory. REQUIRES: the names are of equal length.
   void ExchangeNames(Id one, Id other);
 
-  // Return the number of entries, without the root, and the sum of the files' sizes, each rounded
-  // up to 4 KiB.
+  // size() returns the number of entries without the root. file_bytes() returns the sum of the
+  // files' sizes, each rounded up to 4 KiB.
   size_t size() const { return entries_.size() - 1; }
   uint64_t file_bytes() const { return file_bytes_; }
 
   static uint64_t RoundedSize(uint64_t size_bytes);
 
  private:
-  // ForgetMount() must be called before an entry is changed or removed, NoteMount() after an entry
-  // is added or changed.
+  // ForgetMount() must be called before an entry is changed or removed. NoteMount() must be called
+  // after an entry is added or changed.
   void ForgetMount(Id id);
   void NoteMount(Id id);
 

@@ -1,5 +1,5 @@
-// Rules for reports to the service control manager and answers to its controls. Does not call the
-// manager.
+// Decides what a service reports to the service control manager, and how it answers the manager's
+// controls. Does not call the manager.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +39,15 @@ class ServiceStatus {
   static constexpr absl::Duration kProgressInterval = absl::Seconds(2);
   // The time that the manager waits for the next report.
   static constexpr absl::Duration kWaitHint = absl::Seconds(10);
-  // The time for which a start reports progress, so that a longer start cannot delay the system's
-  // start.
+  // The longest time for which a start reports progress. A start that takes longer must not delay
+  // the boot of the system.
   static constexpr absl::Duration kStartLimit = absl::Minutes(2);
 
   explicit ServiceStatus(SteadyTime now) : pending_until_(now + kStartLimit) {}
 
   ServiceReport Starting() { return Pending(); }
   ServiceReport Running();
-  // Begins a stop that should end within `limit`. Returns its first report.
+  // Begins a stop that should end within `limit`. Returns the first report of the stop.
   ServiceReport Stopping(SteadyTime now, absl::Duration limit);
   ServiceReport Stopped(uint32_t exit_code);
 

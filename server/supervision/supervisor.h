@@ -26,8 +26,8 @@ class Supervisor {
   // Makes AwaitStop() return `reason`, because the process cannot go on. Thread-safe.
   virtual void RequestStop(std::string reason) = 0;
 
-  // Reports that the stop has begun. Ends the process after `limit`, for example if a system call
-  // does not return, or immediately on a second request where that is usual (Ctrl-C).
+  // Reports that the stop has begun. Ends the process if it still runs after `limit`, for example
+  // because a system call does not return. A second Ctrl-C or signal ends the process immediately.
   virtual void ReportStopping(absl::Duration limit) = 0;
 };
 

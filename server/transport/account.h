@@ -18,7 +18,8 @@
 
 namespace csi_proxy::transport {
 
-// The steady clock, so that no step of the wall clock fills or empties a bucket or prolongs a bar.
+// A time of the steady clock, so that no step of the wall clock fills or empties a token bucket,
+// or changes how long a client is barred.
 using Http2Time = std::chrono::steady_clock::time_point;
 
 // The reasons to end a connection. The names of kHttp2ViolationNames are metric labels.
@@ -54,16 +55,16 @@ struct Http2Limits {
   // The most bytes of a header block, as sent. grpc-go and gRPC C++ send about 200 for a call.
   size_t header_block_bytes = 16 << 10;
   int continuations = 8;
-  // The most requests of a client that have begun and not ended. gRPC's clients send a request in
-  // one piece.
+  // The most requests of a client that have begun to arrive but are not complete. gRPC's clients
+  // send a request in one piece.
   size_t unfinished = 512;
-  // The most calls under way on all connections of a client: more than any group queues for one
-  // client.
+  // The most calls under way on all connections of a client. No API group queues as many calls for
+  // one client.
   size_t calls = 1024;
   // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671).
   // An honest client may cancel all its calls concurrently.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
-  // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer; each call adds four tokens.
+  // For an answer, grpc-go sends at most a PING and two WINDOW_UPDATEs. Each call adds four tokens.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
   // The price of each request of a streaming call, such as reflection's. A tool that reads
@@ -87,11 +88,11 @@ struct Http2Limits {
   // account is charged for them, because a tenant with many processes may have tens of thousands of
   // calls.
   size_t call_bytes = 2 << 10;
-  // The room for long messages, those of more than kUnaskedBytes (MessageRoom), in bytes. Without
-  // room a message waits. The largest message fits four times.
+  // The room for messages of more than kUnaskedBytes (MessageRoom), in bytes. A message for which
+  // there is no room waits. The largest message fits four times.
   size_t room_bytes = 1 << 20;
-  // The most frames that wait until a connection's client reads. 256 calls queue at most three
-  // each: a window, the headers and the trailers.
+  // The most frames of a connection that wait until the client reads. 256 calls queue at most three
+  // frames each: a window, the headers and the trailers.
   size_t queued_frames = 1024;
   // The bytes that nghttp2 takes for a queued frame.
   size_t queued_frame_bytes = 192;
@@ -101,12 +102,12 @@ struct Http2Limits {
   // Calls that were refused because their client had used its share. A driver that must mount the
   // volumes of a thousand pods concurrently has about a thousand calls refused.
   Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
-  // Connections of the tenant that never made a call and were evicted for a newer one of the
-  // client. A driver that never closes its connections is not charged, because it has made calls on
-  // them.
+  // New connections of the client, each of which evicted a connection of its tenant that had never
+  // made a call. A driver that never closes its connections is not charged, because it has made
+  // calls on them.
   Http2Allowance discarded = {.burst = 1024, .per_second = 20};
-  // Connections that have sent their preface. A driver that dials for every call makes a few each
-  // second.
+  // New connections, counted once they have sent the preface. A driver that dials for every call
+  // makes a few each second.
   Http2Allowance connections = {.burst = 4096, .per_second = 200};
   absl::Duration bar = absl::Seconds(5);
 };
@@ -117,9 +118,8 @@ class MessageRoom;
 // redialling after the end of a connection. Thread-safe.
 class Http2Account {
  public:
-  // If `tenant` is not null, the client's messages take room in that account, which is also charged
-  // for the client's calls and for all bytes that this account holds. Otherwise the messages take
-  // room in this account.
+  // The client's messages take room in `tenant`, or in this account if `tenant` is null. `tenant`
+  // is also charged for the client's calls and for all bytes that this account holds.
   explicit Http2Account(const Http2Limits& limits = {},
                         std::shared_ptr<Http2Account> tenant = nullptr);
 
@@ -135,10 +135,10 @@ class Http2Account {
   bool PayReset(Http2Time now);
   bool PayControlFrames(double price, Http2Time now);
   bool PayConnection(Http2Time now);
-  // Begins a call, which EndCall() ends, and credits its control frames. The call's request is
-  // unfinished until EndRequest(). Returns kNone; kStreams if the client has too many calls;
-  // kUnfinished if too many requests are unfinished; nullopt, which is no violation, if the tenant
-  // has no memory for the call.
+  // Begins a call and returns kNone. Credits the control frames of the call. The request is
+  // unfinished until EndRequest(), and the call is under way until EndCall(). Begins no call and
+  // returns kStreams if the client has too many calls; kUnfinished if too many requests are
+  // unfinished; nullopt, which is no violation, if the tenant has no memory for the call.
   std::optional<Http2Violation> BeginCall();
   void EndRequest();
   void EndCall();
@@ -152,16 +152,16 @@ class Http2Account {
   void Drop(size_t bytes);
   void CreditSent(size_t bytes);
 
-  // Count a connection that was ended for a violation, a refused call, and a connection that never
-  // made a call and was evicted for one of the client. Each function may bar the client.
+  // Each of these takes one token of `violations`, `refused_calls` or `discarded` (Http2Limits).
+  // Bars the client if there is no token.
   void CountViolation(Http2Time now);
   void CountRefusedCall(Http2Time now);
   void CountDiscarded(Http2Time now);
   // Returns true if the client is barred: its connections are ended and no more are admitted.
   bool barred(Http2Time now) const;
 
-  // Return the unfinished requests, the calls under way, the bytes held, and the bytes of rooms
-  // that were granted.
+  // Return how many requests are unfinished, how many calls are under way, how many bytes are held,
+  // and how many bytes the granted rooms have.
   size_t unfinished() const;
   size_t calls() const;
   size_t held_bytes() const;
@@ -251,9 +251,10 @@ class MessageRoom {
   const std::shared_ptr<Http2Account> account_;
   const size_t bytes_;
   Waiter* const waiter_;
-  // The account's lock guards the next two. A waiting room keeps its place in `waiting_`, so that
-  // its removal needs no search: a process that ends gives up many rooms together.
+  // Guarded by the account's lock, like `place_`.
   bool granted_ = false;
+  // The place in `waiting_` of a waiting room, so that its removal needs no search: a process that
+  // ends gives up many rooms together.
   std::list<MessageRoom*>::iterator place_;
 };
 

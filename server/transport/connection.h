@@ -1,5 +1,5 @@
-// A client's connection: moves bytes between a stream and a session, and requests and answers
-// between the session and a service.
+// A client's connection. It moves bytes between a stream and a session, and it moves requests and
+// answers between the session and a service.
 #pragma once
 
 #include <cstddef>
@@ -35,9 +35,9 @@ class Service {
   virtual Method Find(absl::string_view path) const = 0;
 
   // Begins a call, or receives the call's next request; see SessionHandler. Runs on a thread of the
-  // transport, without a lock, and may answer before it returns. May block only if
-  // `may_block`: then other threads go on reading, also from this connection, and take over the
-  // connection's other requests if this call is slow.
+  // transport, without a lock, and may answer before it returns. May block only if `may_block` is
+  // true. Then other threads go on reading, also from this connection, and take over the waiting
+  // requests of the connection if this call is slow.
   virtual void OnRequest(const std::shared_ptr<Connection>& connection, Request request,
                          bool may_block) = 0;
   // Reports that a call of kManyRequests has no more requests. The service must finish the call.
@@ -77,14 +77,14 @@ class Connection final : public std::enable_shared_from_this<Connection>,
                                          std::shared_ptr<Http2Account> account,
                                          std::unique_ptr<Service> service, ConnectionEvents events);
 
-  // Handles `received`, the bytes that the listener has read, then reads on, both on another
+  // Handles `received`, the bytes that the listener has read, and then reads on. Does so on another
   // thread, because the listener's thread must not block. REQUIRES: called once; the owner keeps
   // the connection until it has ended.
   void Start(absl::string_view received);
 
-  // Sets the canceller of a call, until the call is finished. Returns false if the call has been
-  // cancelled already. REQUIRES: the service's OnRequest() was called for the call; Register() is
-  // called once for a call.
+  // Sets the canceller of a call, until the call is finished. Returns false if the call has already
+  // been cancelled or finished. REQUIRES: the service's OnRequest() was called for the call;
+  // Register() is called once for a call.
   bool Register(CallId call, Canceller* canceller);
 
   // Send an answer; see Session. Do nothing if the call has been cancelled or finished. After

@@ -44,8 +44,9 @@ struct Call {
   const std::shared_ptr<Http2Account> account;
   // True while the account counts the request as unfinished.
   bool unfinished = true;
-  // The values of the headers, and how often each came: 0, 1, or 2 for more than once.
+  // The values of the headers.
   std::array<std::string, kFields> fields;
+  // How often each header came: 0, 1, or 2 for more than once.
   std::array<uint8_t, kFields> times{};
   size_t header_list_bytes = 0;
 
@@ -146,8 +147,7 @@ class Nghttp2Session final : public Session {
   // Lets the client send the rest of the message that has begun, unless that message waits for
   // room. Between messages, lets the client begin the next one.
   void OpenWindow(CallId id, Call& call);
-  // Raises the call's receive window to `bytes`. Has no effect if the window lacks at most `spare`
-  // bytes.
+  // Raises the call's receive window to `bytes` if more than `spare` bytes are missing.
   void Widen(CallId id, size_t bytes, size_t spare);
 
   // Charges the account for what has arrived of the call's message, unless the message has room.
@@ -163,15 +163,15 @@ class Nghttp2Session final : public Session {
   // Ends the answer of a call with `status`, and drops the rest of its request. Sends `headers` if
   // the answer has no messages.
   void Close(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders());
-  // Closes a call whose request or answer the session refuses, after OnCancel() if the handler has
-  // the call.
+  // Closes a call whose request or answer the session refuses. If the handler knows the call, calls
+  // OnCancel() first.
   void Refuse(CallId id, Call* call, const absl::Status& status, Headers headers = OkHeaders());
 
   // Queues the headers of an answer with messages, or resumes the messages after the headers.
   void SendData(CallId id, Call* call);
 
-  // Frees the part of an answer that nghttp2 has taken, once it is half of the answer, so that each
-  // byte moves about once.
+  // Frees the part of an answer that nghttp2 has taken, once that part is at least half of the
+  // answer, so that each byte moves about once.
   void FreeSent(Call* call);
   ssize_t ReadAnswer(CallId id, uint8_t* bytes, size_t most, uint32_t* flags);
 
@@ -202,7 +202,7 @@ class Nghttp2Session final : public Session {
   bool going_away_ = false;
   CallId newest_ = 0;
   int continuations_ = 0;
-  // The resets to send for calls that the tenant's memory had no place for.
+  // The resets, not yet sent, of calls that the tenant had no memory for.
   size_t memory_refusals_ = 0;
   // True while the last header block that OnBeginFrame() has seen has not ended.
   bool in_block_ = false;
@@ -210,9 +210,9 @@ class Nghttp2Session final : public Session {
   uint64_t part_bytes_ = 0;  // the bytes of that block or frame; 0 if nghttp2 keeps none of it
   uint64_t part_held_ = 0;   // the bytes that HoldPart() has charged for that block or frame
   uint64_t queue_held_ = 0;  // the bytes that HoldQueue() has charged
-  uint64_t received_ = 0;    // all bytes received
-  // The end of the last frame that OnBeginFrame() has seen, or of the bytes that were charged
-  // since. If it is below `received_`, nghttp2 has dropped the bytes between them unread.
+  // The bytes received. nghttp2 has dropped the bytes beyond `announced_` unread.
+  uint64_t received_ = 0;
+  // The bytes of the preface, of all frames that OnBeginFrame() has seen, and of drops paid for.
   uint64_t announced_ = NGHTTP2_CLIENT_MAGIC_LEN;
 };
 

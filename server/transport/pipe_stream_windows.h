@@ -1,5 +1,5 @@
 // Ends of named pipes as streams. The threads of the completion port (server/pipe/io_port.h) serve
-// all of them.
+// all pipes.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace csi_proxy::transport {
 
-// Makes the stream of a connected server's end. The streams of a `tenant`, which is only compared,
-// share its turns.
+// Makes the stream of the server's end of a connected pipe. Streams with the same `tenant` take
+// turns as one. `tenant` is only compared.
 std::shared_ptr<Stream> NewPipeStream(std::unique_ptr<pipe::PipeStream> pipe, const void* tenant);
 
 }  // namespace csi_proxy::transport

@@ -11,10 +11,10 @@
 // longer message gets a window only when the account has room for all of it (MessageRoom), so that
 // a long message waits instead of ending its connection.
 //
-// nghttp2 bounds the acknowledgements of PING and SETTINGS that wait to be read, the settings of a
-// frame, and the CONTINUATIONs of header blocks that it drops. The session bounds everything else:
-// other CONTINUATIONs, lists of headers, resets of both sides, frames that ask for work without
-// making a call, and frames that wait to be read.
+// nghttp2 bounds the acknowledgements of PING and SETTINGS that the client has not read, the
+// settings of a frame, and the CONTINUATIONs of header blocks that nghttp2 drops. The session
+// bounds everything else: other CONTINUATIONs, lists of headers, resets of both sides, frames that
+// ask for work without making a call, and frames that the client has not read.
 #pragma once
 
 #include <cstddef>
@@ -53,12 +53,13 @@ struct Request {
   std::string path;  // `/v1.Volume/MountVolume`
   // The time that the client gives the call from now on; infinite without a `grpc-timeout`.
   absl::Duration timeout = absl::InfiniteDuration();
-  // The first 256 bytes of `traceparent`, unchecked; empty unless there is exactly one.
+  // The first 256 bytes of `traceparent`, unchecked; empty unless the call has exactly one.
   std::string traceparent;
   std::string message;
   // Holds the account's room for a message longer than kUnaskedBytes; null for a shorter message.
-  // May be null for a message that was sent before the client had received the session's windows.
-  // The room is free when the request is destroyed, so keep the request as long as the message.
+  // Also null for a longer message that the client sent before it knew the session's windows, if
+  // there was no room. The room is free when the request is destroyed, so keep the request as long
+  // as the message.
   std::unique_ptr<MessageRoom> room;
   // The charge in the client's account for a request of kManyRequests, because any number of them
   // may wait. Null for other requests.
@@ -66,9 +67,9 @@ struct Request {
 };
 
 // Receives the events of a session. The session calls these functions within its own functions, on
-// the thread of the caller. OnRoom() of the base is called on any thread. The functions must
-// not block and must not call the session, so an owner queues requests, and begins them after
-// Receive() has returned. After OnRoom(), the owner calls OpenWindows() soon.
+// the thread of the caller; OnRoom() of the base is called on any thread. The functions must not
+// block and must not call the session, so an owner queues requests, and begins them after Receive()
+// has returned. After OnRoom(), the owner calls OpenWindows() soon.
 class SessionHandler : public MessageRoom::Waiter {
  public:
   enum class Method {
@@ -83,8 +84,8 @@ class SessionHandler : public MessageRoom::Waiter {
   // Begins a call, whose request is complete, or hands over the next request of a call of
   // kManyRequests.
   virtual void OnRequest(Request request) = 0;
-  // Reports that no more requests of the call follow. Called only for kManyRequests, and also for a
-  // call without any request.
+  // Reports that no more requests of the call follow. Called only for kManyRequests, even for a
+  // call that had no request.
   virtual void OnRequestsEnd(CallId /*call*/) {}
   // Reports that the session takes no more of the answer: the client has reset the call, a later
   // request or a message of the answer was refused, or the session has ended. Called at most once
@@ -103,8 +104,8 @@ class Session {
   static std::unique_ptr<Session> New(const SessionOptions& options,
                                       std::shared_ptr<Http2Account> account,
                                       SessionHandler* handler);
-  // Gives back everything that the account holds for the session. Calls no handler, so call
-  // Cancel() before if calls may be under way.
+  // Gives back everything that the account holds for the session. Does not call the handler, so
+  // call Cancel() first if calls may be under way.
   virtual ~Session() = default;
 
   // Takes bytes of the client, from the first byte of the preface on, in order, in pieces of any
@@ -131,20 +132,20 @@ class Session {
   // After the last call, ended() becomes true. Idempotent.
   virtual void GoAway() = 0;
 
-  // Cancels the calls under way, for a broken connection. Their answers are not sent any more.
+  // Cancels the calls under way, because the connection is broken. Their answers are not sent.
   virtual void Cancel() = 0;
 
   // Returns true if Send() may return bytes; false after a Send() that returned all of them.
   virtual bool wants_to_send() const = 0;
-  // Appends bytes for the client until `*bytes` has `most` bytes, or all are taken. May exceed
+  // Appends bytes for the client until `*bytes` has `most` bytes, or none are left. May exceed
   // `most` by one frame of 16 KiB. The session counts these bytes as sent.
   virtual void Send(size_t most, std::string* bytes) = 0;
 
   // Returns true if the session neither expects nor sends any more bytes.
   virtual bool ended() const = 0;
-  // Returns why the session ends the connection; kNone if it does not. Set by Receive(), or by
-  // the Send() of the GOAWAY; from then on the calls are cancelled. The account has counted the
-  // violation.
+  // Returns the violation for which the session ends the connection, or kNone. Set by Receive(), or
+  // by the Send() of the GOAWAY; from then on the calls are cancelled. The account has counted the
+  // violation, unless it is kBarred.
   virtual Http2Violation violation() const = 0;
 
   // Returns the number of calls under way, including those whose request has not ended or whose

@@ -1,4 +1,4 @@
-// Unix sockets as streams. A few threads serve all of them.
+// Unix sockets as streams. A few threads serve all sockets.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace csi_proxy::transport {
 
-// Makes the stream of a connected socket that does not block. The streams of a `tenant` (an address
-// that is only compared) share its turns. Returns RESOURCE_EXHAUSTED, and closes the socket, if the
+// Makes the stream of a connected, non-blocking socket. Streams with the same `tenant` take turns
+// as one. `tenant` is only compared. Returns RESOURCE_EXHAUSTED, and closes the socket, if the
 // system has no thread or no memory for the stream.
 absl::StatusOr<std::shared_ptr<Stream>> NewSocketStream(UniqueFd socket, const void* tenant);
 

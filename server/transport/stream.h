@@ -42,7 +42,7 @@ class Stream {
   virtual bool Write(absl::string_view bytes, bool* ok) = 0;
 
   // Ends the connection; the client can still read what was written. The operations under way end.
-  // Thread-safe, as are the next two.
+  // Thread-safe, like Disconnect() and Post().
   virtual void HangUp() = 0;
   // Ends the connection immediately, even if the client has not read everything.
   virtual void Disconnect() = 0;

@@ -26,7 +26,7 @@ class MessageReader {
 
   // Takes bytes off the front of `*bytes` until a prefix is complete (kPrefix), its message is
   // complete (kMessage), or no bytes are left (kNeedsMore). Keeps the bytes of the message.
-  // REQUIRES after kMessage: TakeMessage().
+  // REQUIRES: after kMessage, TakeMessage() is called before the next Take().
   Event Take(absl::string_view* bytes);
   // Returns the complete message; the next one may follow.
   std::string TakeMessage();

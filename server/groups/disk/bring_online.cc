@@ -16,8 +16,8 @@
 namespace csi_proxy::disk {
 namespace {
 
-// The waits for a disk's first volume, for further volumes and for automount, and between two
-// polls.
+// How long to wait for a disk's first volume, for further volumes and for automount, and the
+// shortest and longest interval of the polls.
 constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
 constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);

@@ -23,26 +23,26 @@ struct Online : host::StateChange {
   std::vector<host::VolumeView> volumes;
 };
 
-// Brings a disk online, makes it writable and waits for the volumes of its partitions. `disk` is
-// the caller's view of the disk under its lock, or null. `seen` is the caller's view of the node's
-// volumes, or null.
+// Brings a disk online, makes it writable and waits for the volumes of its partitions. Waits for
+// only one volume if the disk was online and writable before. `disk` is the caller's view of the
+// disk under its lock, or null. `seen` is the caller's view of the node's volumes, or null.
 absl::StatusOr<Online> BringOnline(host::Host& host, const CallContext& context, uint32_t number,
                                    const host::DiskDescription* disk = nullptr,
                                    host::NodeVolumes* seen = nullptr);
 
 // Waits until at least `wanted` volumes of a disk are listed and the list has not changed for
-// `unchanged_for`, because drivers use the first volume of the list and do not check that it
-// exists. If volumes are missing after half a second, brings the disk's partitions online, because
-// automount may be disabled. After ten seconds one volume suffices. Returns the volumes, without
-// their mounts, or DEADLINE_EXCEEDED after a minute. `state` names the disk's state in the error.
-// Lists the volumes as VolumesOn() does.
+// `unchanged_for`. Drivers use the first volume of the list and do not check that it exists. If
+// volumes are missing after half a second, brings the disk's partitions online, because automount
+// may be disabled. After ten seconds one volume suffices. Returns the volumes, without their
+// mounts. Returns DEADLINE_EXCEEDED after a minute; `state` is the disk's state in the error. Lists
+// the volumes as VolumesOn() does.
 absl::StatusOr<std::vector<host::VolumeView>> AwaitVolumes(
     host::Host& host, const CallContext& context, uint32_t number, size_t wanted,
     absl::string_view state, host::NodeVolumes* seen = nullptr,
     absl::Duration unchanged_for = absl::ZeroDuration());
 
-// Locks volumes of a disk and reads their mounts, after the end of each volume's format. So no
-// other call mounts, formats or resizes them until the locks are released. Waits at most a second.
+// Locks each volume, waits for the end of its format, and reads its mounts. No other call mounts,
+// formats or resizes the volumes until the locks are released. Waits at most a second in all.
 absl::Status LockVolumes(const CallContext& context, host::Host& host, ResourceLocks& locks,
                          const PathRoots* roots, std::vector<host::VolumeView>* volumes,
                          std::vector<ResourceLocks::Lock>* held);

@@ -156,7 +156,7 @@ class DiskService final : public Service {
   }
 
  private:
-  // Returns FAILED_PRECONDITION if Windows keeps the disk offline, unless the reason is that the
+  // Returns FAILED_PRECONDITION if Windows keeps the disk offline for another reason than that the
   // disk is new to the node or a copy of another disk. A second path to a disk, for example, must
   // stay offline, because two file systems would write to the disk.
   static absl::Status CheckMayComeOnline(const host::DiskDescription& disk) {

@@ -69,9 +69,9 @@ class FilesystemService final : public Service {
  private:
   host::FilesystemHost& host() { return deps_.host->filesystem(); }
 
-  // Parses a path like ConfinedPath::Parse(). Also returns PERMISSION_DENIED for a path outside of
-  // its context's directory. Links may lead from one context's directory to the other's, because
-  // LinkPath makes such links.
+  // Parses `text` as ConfinedPath::Parse() does. Also returns PERMISSION_DENIED if the path is not
+  // in the directory of the context `whose`. Does not check where links lead, because LinkPath
+  // makes links from one context's directory to the other's.
   absl::StatusOr<ConfinedPath> Confine(absl::string_view field, absl::string_view text, Place place,
                                        PathContext whose) {
     ABSL_ASSIGN_OR_RETURN(ConfinedPath path, ConfinedPath::Parse(deps_.roots, field, text, place));

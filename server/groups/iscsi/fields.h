@@ -19,8 +19,8 @@ absl::StatusOr<host::IscsiPortal> ReadPortal(absl::string_view address_field,
                                              const std::string& address, uint32_t port);
 absl::Status CheckIqn(const std::string& iqn);
 absl::Status CheckSecret(absl::string_view field, const std::string& secret);
-// Reads `chap_username` and `chap_secret`. Both must be empty if `mode` is kNone. The error of
-// credentials without CHAP begins with `none`: the request's field and value for no CHAP.
+// Reads `chap_username` and `chap_secret`. Both must be empty if `mode` is kNone; if they are not,
+// the error begins with `none`, the field and value by which the request chooses no CHAP.
 absl::StatusOr<host::ChapCredentials> ReadChap(absl::string_view none, host::ChapMode mode,
                                                const std::string& username,
                                                const std::string& secret);

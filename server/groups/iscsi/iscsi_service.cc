@@ -84,7 +84,7 @@ class IscsiService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
     ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockTarget(*deps_.locks, context, request.iqn));
-    // Fails for an unknown target, as IsConnected() does, but not for a disconnected one.
+    // IsConnected() fails if the target is unknown. A target that is not connected is no error.
     ABSL_ASSIGN_OR_RETURN(const auto connected, host().IsConnected(context, portal, request.iqn));
     if (connected) {
       if (absl::Status s = host().Disconnect(context, portal, request.iqn);

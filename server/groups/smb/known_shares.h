@@ -65,8 +65,8 @@ class KnownShares {
   // user's name identifies the credentials, because the server has accepted the password. Replaces
   // an earlier record of the share. The record is lost when the process ends.
   void NoteDenied(const UncPath& path, const std::string& user);
-  // Returns true if NoteDenied() recorded this path and user or, if `user` is null, any path and
-  // user of the share.
+  // Returns true if NoteDenied() recorded this path and user. If `user` is null, a record of any
+  // path and user of the share suffices.
   bool WasDenied(const UncPath& path, const std::string* user) const;
 
   // Records the result of a call that should map a share. A failure replaces the tenant's earlier

@@ -11,10 +11,14 @@ namespace csi_proxy::smb {
 // problems-administrative-shares-missing). Other names that end with `$` are only hidden.
 bool IsAdministrativeShare(absl::string_view share);
 
-// Returns true if Windows may treat the host as this node without a look-up in DNS: if the host is
-// a name or an address of the node or of the loopback interface, an address in a notation that is
-// not parsed here, a name that begins with a dot, or a name with characters beyond ASCII, because
-// Windows may convert such characters to ASCII. REQUIRES: `host` is a UncPath::host().
+// Returns true if Windows may treat the host as this node without a look-up in DNS. Such a host is
+//
+// - a name or an address of the node or of the loopback interface,
+// - an address in a notation that is not parsed here,
+// - a name that begins with a dot, or
+// - a name with characters beyond ASCII, because Windows may convert them to ASCII.
+//
+// REQUIRES: `host` is a UncPath::host().
 bool MayBeThisNode(absl::string_view host, const machine::NetworkNames& node);
 
 }  // namespace csi_proxy::smb

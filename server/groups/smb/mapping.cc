@@ -20,7 +20,7 @@
 namespace csi_proxy::smb {
 namespace {
 
-// The limits, in bytes, of a user name, `domain\user` or `user@domain`, and of a password. Windows
+// The limits, in bytes, of a user name (`domain\user` or `user@domain`) and of a password. Windows
 // limits user and password to 256 UTF-16 units each: learn.microsoft.com/windows/win32/api/lmcons
 // (UNLEN, PWLEN).
 constexpr size_t kMaxUsername = 512;
@@ -43,8 +43,8 @@ absl::StatusOr<bool> IsWorking(const groups::HandlerDeps& deps, const CallContex
   };
   ABSL_ASSIGN_OR_RETURN(*access, host.Reach(context, remote));
   if (is_usable(access->kind)) return true;
-  // Does not try the root after an error of the whole share, because a second request to a server
-  // that does not answer would take long.
+  // Does not try the share's root if the error concerns the whole share, because a second request
+  // to a server that does not answer would take long.
   const uint32_t error = Win32CodeOf(access->error).value_or(0);
   const bool is_of_share = FindRefusal(Refuser::kMapping, error) != nullptr;
   if (access->kind == Kind::kNotReached && is_of_share) return false;
@@ -57,8 +57,8 @@ absl::StatusOr<bool> IsWorking(const groups::HandlerDeps& deps, const CallContex
   }
   if (of_share != Kind::kDenied) return is_usable(of_share);
   if (deps.shares->WasDenied(remote, user)) return true;
-  // Links to the root are no proof, because the server denies the root. Limits the folders instead
-  // of the links, so that many links to one folder do not hide the other folders.
+  // Tries the folders that links lead to, but not the root, which the server denies. Limits the
+  // folders instead of the links, so that many links to one folder do not hide the other folders.
   std::map<std::string, UncPath> folders;
   ABSL_ASSIGN_OR_RETURN(const auto links, FindLinks(deps, context, [&](const UncPath& target) {
                           if (target.Share() != share) return false;
@@ -75,9 +75,9 @@ absl::StatusOr<bool> IsWorking(const groups::HandlerDeps& deps, const CallContex
   return false;
 }
 
-// Removes the mapping of a share. Then calls KnownShares::Forget(), also if the call ends first:
-// Windows may still remove the mapping later, and another program may then map the share with a new
-// password. Forgets nothing if Windows refuses, because other calls may use the mapping.
+// Removes the mapping of a share. Calls KnownShares::Forget() afterwards, and also if the call ends
+// early, because Windows may remove the mapping later and another program may map the share with a
+// new password. Does not call it if Windows refuses, because other calls may use the mapping.
 absl::Status Remove(const groups::HandlerDeps& deps, const CallContext& context,
                     const std::string& share, const host::SmbMapping& mapping) {
   absl::Status removed = deps.host->smb().RemoveMapping(context, mapping);
@@ -94,8 +94,9 @@ bool RefusesUser(const host::SmbAccess& access) {
   return refusal != nullptr && refusal->code == absl::StatusCode::kFailedPrecondition;
 }
 
-// Removes broken mappings of the server's other shares. Skips mappings of folders, mappings with a
-// drive letter, a locked share or links that may work again. Returns true if it removed a mapping.
+// Removes broken mappings of the server's other shares. Skips a mapping of a folder or with a drive
+// letter, a mapping whose share is locked, and a mapping whose links may work again. Returns true
+// if it removed a mapping.
 absl::StatusOr<bool> RemoveDeadMappings(const groups::HandlerDeps& deps, const CallContext& context,
                                         const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
@@ -196,8 +197,8 @@ absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
   ABSL_RETURN_IF_ERROR(host.AwaitCreation(context, share));
   ABSL_ASSIGN_OR_RETURN(const auto mapping, host.GetMapping(context, share));
   if (!mapping.has_value()) {
-    // Another process, or a call that ended before Windows did, may later map the share with other
-    // credentials.
+    // Another process may map the share with other credentials later, or Windows may do so for a
+    // call that has ended.
     deps.shares->Forget(share);
     return LookupResult::kNone;
   }

@@ -25,9 +25,9 @@ inline constexpr absl::Duration kToUndo = absl::Seconds(2);
 // contains the spelling that Windows requires.
 absl::StatusOr<UncPath> ParseRemotePath(absl::string_view text);
 
-// Parses the path of a share to map like ParseRemotePath(). Returns PERMISSION_DENIED for an
-// administrative share and, unless HandlerDeps::allow_local_shares, for a share of a host that
-// MayBeThisNode().
+// Parses the path of a share that is to be mapped, as ParseRemotePath() does. Returns
+// PERMISSION_DENIED for an administrative share. Without HandlerDeps::allow_local_shares, also
+// returns PERMISSION_DENIED if MayBeThisNode() is true for the host.
 absl::StatusOr<UncPath> ParsePathToMap(const groups::HandlerDeps& deps, absl::string_view text);
 
 // Returns INVALID_ARGUMENT, naming the field, for a text that is too long or has control
@@ -59,14 +59,15 @@ absl::StatusOr<LookupResult> FindMapping(const groups::HandlerDeps& deps,
                                          const host::SmbCredentials& credentials,
                                          host::SmbAccess* access);
 
-// Maps the share of a path like SmbHost::CreateMapping(). Removes broken mappings of the server's
-// other shares if Windows refuses because of them. Sets `access` to the server's answer for the
-// path. REQUIRES: the share is not mapped.
+// Maps the share of a path as SmbHost::CreateMapping() does. If Windows refuses because of mappings
+// of the server's other shares, removes the broken ones and tries again. Sets `access` to the
+// server's answer for the path. REQUIRES: the share is not mapped.
 absl::Status Map(const groups::HandlerDeps& deps, const CallContext& context, const UncPath& remote,
                  const host::SmbCredentials& credentials, host::SmbAccess* access);
 
-// Returns SmbHost::GetMapping() for a teardown. First waits for a mapping that the tenant's earlier
-// call may still make. Returns an error if the share is not mapped, but still may be.
+// Returns SmbHost::GetMapping() for a teardown. First waits for a mapping that an earlier call of
+// the tenant may still make. Returns an error if the share is not mapped but that call may still
+// map it.
 absl::StatusOr<std::optional<host::SmbMapping>> FindMappingToRemove(const groups::HandlerDeps& deps,
                                                                     const CallContext& context,
                                                                     const std::string& share);
@@ -81,7 +82,8 @@ absl::StatusOr<bool> Unmap(const groups::HandlerDeps& deps, const CallContext& c
 bool IsTarget(const std::string& target, const UncPath& remote);
 
 // Returns the links below the working directories whose own target `is_meant` accepts. Omits a link
-// to another such link, because it dangles once that link is removed. Does not access any server.
+// whose target is another link, because it dangles once the other link is removed. Does not access
+// any server.
 absl::StatusOr<ShareLinks> FindLinks(const groups::HandlerDeps& deps, const CallContext& context,
                                      absl::FunctionRef<bool(const UncPath&)> is_meant);
 

@@ -22,8 +22,8 @@ namespace csi_proxy::storage {
 
 // The maximum number of attempts of a call if other programs keep changing its target.
 inline constexpr int kAttempts = 8;
-// A listing that waits for each disk or volume leaves 1/kTimeToAnswer of its time, but at most a
-// second, for the answer.
+// A listing that waits for each disk or volume leaves 1/kTimeToAnswer of its time for the answer,
+// or a second if that is less.
 inline constexpr int kTimeToAnswer = 4;
 // The first and the longest pause between two searches for a disk that has not appeared yet.
 inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
@@ -135,13 +135,14 @@ bool IsMountAt(const host::MountPoint& point, const ConfinedPath& target,
 // Returns true if a text is a decimal number below 2^32.
 bool IsDecimal(absl::string_view text);
 
-// Returns INVALID_ARGUMENT, naming the field, unless the selector names one disk in one way.
+// Returns INVALID_ARGUMENT, naming the field, unless the selector has exactly one of number,
+// serial_number, page83 and lun_id, and all its fields are valid.
 absl::Status CheckSelector(const DiskSelector& selector);
 
 // Returns the disk of a selector. If no disk fits, rescans, sets `rescanned` and retries for five
-// seconds, because a cloud may have just attached it. Returns NOT_FOUND if no disk fits,
-// FAILED_PRECONDITION with the disks' numbers if several do. REQUIRES: CheckSelector() accepts the
-// selector.
+// seconds, because a cloud may have just attached the disk. Returns NOT_FOUND if still no disk
+// fits. Returns FAILED_PRECONDITION, with the disks' numbers, if several disks fit. REQUIRES:
+// CheckSelector() accepts the selector.
 //
 // A LUN without adapter and bus never selects a disk that Windows or the node uses (windows_use.h).
 // Nor does it select another disk on the adapter of Windows' own disk, if Windows' disk has a LUN:

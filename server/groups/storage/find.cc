@@ -56,9 +56,9 @@ bool Fits(const std::string& wanted, const std::string& found) {
   return absl::SimpleAtoi(wanted, &a) && absl::SimpleAtoi(found, &b) && a == b;
 }
 
-// Returns true if a serial number is the wanted one. The id of an EC2 volume also fits that
-// volume's serial number as an NVMe disk, such as `vol0a1b2c3d4e5f60789_00000001.`: the id, the
-// number of the namespace, and a dot (github.com/kubernetes-csi/csi-proxy pull request 116).
+// Returns true if the serial number `found` is `wanted`, or `wanted` and the suffix that an NVMe
+// disk of EC2 adds to its volume's id: `_`, the number of the namespace, and a dot, for example
+// `vol0a1b2c3d4e5f60789_00000001.` (github.com/kubernetes-csi/csi-proxy pull request 116).
 bool FitsSerial(absl::string_view wanted, absl::string_view found) {
   if (!absl::ConsumePrefix(&found, wanted)) return false;
   return found.empty() || (found.size() == 10 && absl::ConsumePrefix(&found, "_") &&
@@ -93,8 +93,8 @@ absl::Status CheckMeant(const groups::HandlerDeps& deps, const CallContext& cont
   return host::CheckUnused(*deps.host, context, deps.roots.get(), disk, seen);
 }
 
-// Returns a hint that names the disk with the longest prefix of `wanted` as its serial number, or
-// "". virtio-blk reports only the first 20 bytes (docs.oasis-open.org/virtio, GET_ID).
+// Returns a hint that names the disk whose serial number is the longest prefix of `wanted`, or
+// "" if none is. virtio-blk reports only the first 20 bytes (docs.oasis-open.org/virtio, GET_ID).
 std::string CutSerial(const std::vector<host::DiskDescription>& disks, absl::string_view wanted) {
   const host::DiskDescription* cut = nullptr;
   absl::string_view serial;

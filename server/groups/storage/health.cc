@@ -15,8 +15,8 @@ namespace csi_proxy::storage {
 namespace {
 
 constexpr char kHealthy[] = "Healthy";
-// How long GetVolumeHealth waits for the disk's part of the answer, and ListVolumeHealth for both
-// queries.
+// How long GetVolumeHealth waits for the disk's part of the answer, and how long ListVolumeHealth
+// waits for its two queries together.
 constexpr absl::Duration kDiskPatience = absl::Seconds(1);
 // How long ListVolumeHealth waits for each volume.
 constexpr absl::Duration kVolumePatience = absl::Milliseconds(300);

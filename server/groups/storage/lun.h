@@ -20,8 +20,8 @@ absl::Status CheckLun(const std::string& lun, bool may_be_empty);
 // (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_disk_offline_reason).
 bool IsSecondPath(const host::DiskDescription& disk);
 
-// Returns true if the disk of a connection has the LUN. If Windows does not report the LUN, returns
-// true only for a connection's single disk.
+// Returns true if the disk of a connection has the LUN `wanted`. If Windows does not report the
+// disk's LUN, returns true if the connection has no other disk.
 bool HasLun(const host::DiskDescription& disk, const std::string& wanted,
             const host::IscsiConnection& connection);
 

@@ -164,7 +164,8 @@ absl::StatusOr<RemoveMountResponse> StorageService::RemoveMount(const CallContex
     }
   }
   ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, path));
-  // Does not take the listing's lock, because other calls would wait. Reading one link is fast.
+  // Does not call LockListing(), because calls that need the locks held here would wait meanwhile.
+  // Reading one link is fast.
   const auto now = deps_.host->filesystem().ListLinks(context, {path});
   if (absl::IsNotFound(now.status())) return RemoveMountResponse{};
   if (!now.ok()) return now.status();

@@ -161,8 +161,8 @@ class ShareStager {
     return absl::OkStatus();
   }
 
-  // Returns true if the share is mapped after a failed attempt, or if this is unknown: then the
-  // link stays, and the next call checks again.
+  // Returns true if the share is mapped after a failed attempt, or if this is unknown. The caller
+  // then keeps the link, and the next call checks again.
   bool MayBeMapped() {
     const auto mapping = deps_.host->smb().GetMapping(context_, share_);
     return !mapping.ok() || mapping->has_value();
@@ -260,8 +260,8 @@ class ShareUnstager {
     if (still != entry) return false;
     ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapOrWarn(entry, share));
     ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(entry));
-    // The search found other links, but not the link at the target's path. One of them may have
-    // been the target's link by another path. That link is removed now, so search again.
+    // The search found links, but none at the target's path: one of the found links may be the
+    // target's link by another path. The target's link is removed now, so searches again.
     if (!removed || was_seen) return removed;
     return UnmapOrWarn(TargetEntry{}, share);
   }
@@ -284,8 +284,8 @@ class ShareUnstager {
     deps_.shares->RecordRemoval(share, smb::RemovalOutcome::kKept, {.incomplete = true});
   }
 
-  // Removes the mapping unless other links need it. Returns false if the search found other links
-  // but not the link at the target, because one of these may be that link by another path.
+  // Removes the mapping unless other links need it. Returns false if a complete search found links,
+  // but none at the target's path: one of these may be the target's link by another path.
   absl::StatusOr<bool> UnmapIfLast(const CallContext& context, const TargetEntry& entry,
                                    const std::string& share) {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, smb::FindMappingToRemove(deps_, context, share));

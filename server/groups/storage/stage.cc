@@ -140,7 +140,8 @@ class VolumeStager {
           absl::StrCat("target_path: ", path, " is a link; a volume is mounted at a directory"));
     }
     const auto number = host_.volume().GetDiskNumber(context_, *mounted);
-    // The mounted volume no longer exists and will be replaced, or it is on this disk, now offline.
+    // The mounted volume no longer exists, and its mount will be replaced. Or the volume is on this
+    // disk, and the disk is offline now.
     if (absl::IsNotFound(number.status())) {
       if (!request_.disk.number.empty()) gone_ = *mounted;
       return context_.Check();
@@ -155,9 +156,9 @@ class VolumeStager {
                                                  target_.path.ToString(), ": ", volume.ToString()));
   }
 
-  // Returns an error if the call would replace the mount of a missing volume with the mount of a
-  // disk that the request names by number, because another disk may have the number now. `volume`
-  // is the disk's volume, or null.
+  // Returns FAILED_PRECONDITION if the request names the disk by number, and the call would replace
+  // the mount of a missing volume: another disk may have the number now. `volume` is the disk's
+  // volume, or null.
   absl::Status CheckNotReplaced(const VolumeId* volume) {
     if (!gone_.has_value() || (volume != nullptr && *volume == *gone_)) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
@@ -192,7 +193,7 @@ class VolumeStager {
 
   // Restores the disk after the error `failed`, unless the call has written to the disk. Returns
   // `failed`, with a note if the disk could not be restored. Keeps a disk with a data partition
-  // online, unless the call refused the disk, so that a repeated call finds the disk's volume.
+  // online, so that a repeated call finds its volume, but restores a disk that the call refused.
   absl::Status RestoreUnlessWritten(const absl::Status& failed) {
     if (has_written_ || !before_.has_value()) return failed;
     volume_lock_.reset();
@@ -276,9 +277,9 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Remounts the disk's read-only file systems, because a call may have been killed after it
-  // cleared the disk's flag and before the remount. Has no effect if the volume is mounted at
-  // another folder, or if the node uses the disk.
+  // Remounts the disk's read-only file systems, because a call may have been killed after it made
+  // the disk writable and before the remount. Has no effect if the volume is mounted at another
+  // folder, or if the node uses the disk.
   absl::Status RemountIfReadOnly(const host::VolumeView& volume,
                                  const std::vector<host::VolumeView>& volumes,
                                  const std::string& real_path) {

@@ -41,7 +41,7 @@ constexpr absl::Duration kPortalTime = absl::Seconds(30);
 constexpr absl::Duration kLeastPortalTime = absl::Seconds(5);
 
 // The time for all portals. Connect() divides it, or the call's time if that is shorter, equally
-// among several portals and the disk, so that portals that do not answer leave time for the others.
+// among several portals and the disk. So a portal that does not answer leaves time for the others.
 constexpr absl::Duration kAllPortalsTime = absl::Minutes(2);
 
 // The time for a failed call to end the sessions that other calls kept for it.
@@ -95,9 +95,9 @@ class TargetStager {
     return ChooseDisk(request_, disks, others_);
   }
 
-  // If another call has kept a session for this call, ends the unused sessions of the target, even
-  // if the caller has left, because the kubelet does not repeat an UnstageTarget that has
-  // succeeded. REQUIRES: this call has failed.
+  // Ends the unused sessions of the target if another call has kept a session for this call, even
+  // if the caller has left: the kubelet does not repeat an UnstageTarget that has succeeded.
+  // REQUIRES: this call has failed.
   void EndKept() {
     if (!stage_.has_value() || !stage_->Leave()) return;
     const CallContext afterwards = context_.Afterwards(kAfterwards);
@@ -153,7 +153,8 @@ class TargetStager {
     return absl::OkStatus();
   }
 
-  // Returns true if `own_` already contains the session that the request needs by the portal.
+  // Without multipath, returns true if `own_` has any session. With multipath, returns true if it
+  // has a session by the portal.
   bool HasSession(const IscsiPortal& portal) const {
     if (!request_.multipath) return !own_.empty();
     return std::any_of(own_.begin(), own_.end(),
@@ -178,8 +179,8 @@ class TargetStager {
       // tried.
       if (host::IsInitiatorStopped(status)) return status;
       const absl::Status over = context_.Check();
-      // A portal that was interrupted by the call's end counts as failed only if no portal before
-      // it failed.
+      // If the call's end interrupted the portal, remembers the portal as failed only if no portal
+      // before it failed.
       const std::string& name = request_.portals[i];
       if (over.ok() || failed.empty()) deps_.failed_portals->Note(context_, request_.iqn, name);
       response.failed_portals.push_back({.portal = name, .message = std::string(status.message())});
@@ -204,8 +205,8 @@ class TargetStager {
   absl::Status ConnectBy(const IscsiPortal& portal, absl::Duration time) {
     const CallContext context = context_.WithTimeout(time);
     absl::Status status;
-    // Tries twice, because an UnstageTarget call that began before this call may remove the portal,
-    // but only once.
+    // Tries twice, because an UnstageTarget call that began before this call may remove the portal.
+    // Such a call removes it only once.
     for (const bool is_last : {false, true}) {
       status = Register(context, portal);
       if (status.ok()) status = LogIn(context, portal);
@@ -274,8 +275,8 @@ class TargetStager {
     return LookAtSessions(context);
   }
 
-  // Makes only the sessions in `own_` persistent, because another tenant's session must not return
-  // after a restart with these credentials. Has no effect unless the request sets `persistent`.
+  // Makes only the sessions in `own_` persistent, because Windows must not use these credentials to
+  // restore another tenant's session after a restart. Has no effect unless `persistent` is set.
   absl::Status MakeOwnPersistent() {
     if (!request_.persistent) return absl::OkStatus();
     std::set<std::string> ids;
@@ -340,8 +341,9 @@ class TargetStager {
   // The volume that was mounted at the target path when the call began. Empty if the volume has
   // left its disk since.
   std::optional<MountedVolume> mounted_;
-  // The ids of the sessions that this call opened, and of all sessions when it last listed them.
+  // The ids of the sessions that this call opened.
   std::set<std::string> opened_;
+  // The ids of all the target's sessions when this call last listed them.
   std::set<std::string> seen_;
   // The portal that LogIn() uses now, or null.
   const IscsiPortal* login_ = nullptr;

@@ -22,7 +22,7 @@ using host::IscsiSession;
 
 constexpr size_t kMaxPortals = 16;
 
-// The wait for the locks of the disks of sessions that the call would end. A disk that is still
+// How long to wait for the disk locks of the sessions that the call would end. A disk that is still
 // locked then counts as in use.
 constexpr absl::Duration kDiskLocks = absl::Seconds(1);
 
@@ -148,7 +148,7 @@ absl::StatusOr<UnusedSessions> EndUnusedSessions(
     if (disk_lock.ok()) {
       disk_locks.push_back(*std::move(disk_lock));
       const auto used = IsInUse(deps, context, disk, disk == unstaged, &seen);
-      // Another tenant's disk that does not answer must not keep the caller's own session.
+      // Another tenant's disk that does not answer must not keep the caller's session open.
       const bool is_others =
           unstaged.has_value() && std::ranges::none_of(sessions, [&](const IscsiSession& session) {
             return is_unstaged(session) && session.Shows(disk);

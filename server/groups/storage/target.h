@@ -28,8 +28,8 @@ absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view fie
 // Returns true if both are the same portal, compared case-insensitively.
 bool IsSame(const host::IscsiPortal& a, const host::IscsiPortal& b);
 
-// Returns the errors of all portals, with the code of the first portal that answered with a
-// refusal, or UNAVAILABLE if none did.
+// Joins the errors of all portals into one. Its code is that of the first portal that answered with
+// a refusal, or UNAVAILABLE if no portal did.
 absl::Status NoSessionError(const std::vector<absl::Status>& failed);
 
 // A volume that is mounted at a path, and its disk.
@@ -63,8 +63,8 @@ struct UnusedSessions {
 //
 // `unstaged` is the disk of the volume that the caller has just unmounted. This disk is not in use
 // although it is online with a volume. A session that does not show this disk may be another
-// tenant's: if Windows does not end that session, or a disk of it does not answer, its disks
-// count as in use, and the call does not fail.
+// tenant's, so it cannot make the call fail. If Windows does not end such a session, its disks
+// count as in use. If a disk of only such sessions does not answer, that disk counts as in use.
 absl::StatusOr<UnusedSessions> EndUnusedSessions(
     const groups::HandlerDeps& deps, const CallContext& context, const std::string& iqn,
     const std::function<bool(const host::IscsiSession&)>& may_end,

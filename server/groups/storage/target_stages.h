@@ -28,9 +28,10 @@ class TargetStages {
   // The entry of a call. REQUIRES: the TargetStages and the functions' data outlive it.
   class Stage {
    public:
-    // A MayUse returns true if the call may use the session, a Names if the call's request names
-    // the portal. Both are called on any thread with a mutex held. REQUIRES: neither waits.
+    // Returns true if the call may use the session. Called on any thread with a mutex held.
+    // REQUIRES: does not wait.
     using MayUse = std::function<bool(const std::string& iqn, const host::IscsiSession&)>;
+    // Returns true if the call's request names the portal. Called like MayUse.
     using Names = std::function<bool(const host::IscsiPortal&)>;
 
     Stage(TargetStages* stages, MayUse may_use, Names names)
@@ -91,9 +92,9 @@ class TargetStages {
     return true;
   }
 
-  // Remembers the volume that an UnstageTarget call of `tenant` has unmounted; no change if
-  // `volume` is empty. A repeated call finds no mount, and needs this volume to find the disk whose
-  // sessions it must end. Returns the volume remembered for `key`, or "".
+  // Remembers for `key` the volume that an UnstageTarget call of `tenant` has unmounted. Remembers
+  // nothing if `volume` is empty. A repeated call finds no mount, and needs this volume to find the
+  // disk whose sessions it must end. Returns the volume remembered for `key`, or "".
   std::string RememberUnstaged(const std::string& tenant, const std::string& key,
                                const std::string& volume) {
     if (!volume.empty()) unstaged_.Set(tenant, key, volume);

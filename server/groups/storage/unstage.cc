@@ -88,7 +88,7 @@ class VolumeUnstager {
         context_, [&] { return host_.volume().GetDiskNumber(context_, *state.volume); },
         [](const auto& number) { return number.ok() || absl::IsNotFound(number.status()); });
     if (disk.ok()) state.disk = *disk;
-    // A volume is also unmounted if its disk cannot be found.
+    // Ignores the error, because the volume is unmounted even if its disk is not found.
     state.is_unknown = !disk.ok() && !absl::IsNotFound(disk.status());
     ABSL_RETURN_IF_ERROR(context_.Check());
     return state;
@@ -97,7 +97,7 @@ class VolumeUnstager {
   // Unstages the target under its locks. Returns false if `state` is outdated.
   absl::StatusOr<bool> RunIfStill(const TargetState& state) {
     // Another call may keep the lock of the disk or volume for long while it waits for Windows.
-    // Then the mount ends without the lock, but the disk stays online for the other call.
+    // Then unmounts the volume without the lock, but keeps the disk online for the other call.
     std::vector<ResourceLocks::Lock> locks;
     lacks_lock_ = absl::OkStatus();
     const auto take = [&](groups::LockOrError lock) {
@@ -200,7 +200,7 @@ class VolumeUnstager {
 
   // Returns true if a volume of the disk is, or may be, mounted elsewhere than at the target, or if
   // another call works on another volume of the disk. Otherwise adds the locks of the other volumes
-  // to `locks`. Does not look for Windows, because SetOnline() itself keeps Windows' disks online.
+  // to `locks`. Does not check for Windows' own disk, which SetOnline() itself keeps online.
   absl::StatusOr<bool> IsUsedElsewhere(const CallContext& context, const VolumeId& volume,
                                        uint32_t disk, std::vector<ResourceLocks::Lock>* locks) {
     // Queries the target's volume by its name, because a listing omits volumes that do not answer.

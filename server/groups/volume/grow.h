@@ -12,7 +12,8 @@ namespace csi_proxy::volume {
 
 struct Growth {
   bool grew = false;
-  // Why the volume did not grow as far as requested, in words; empty if it did or need not.
+  // Why the volume did not grow as far as requested, in words. Empty if it did. May be empty if
+  // less than 100 MiB are missing.
   std::string obstacle;
 };
 

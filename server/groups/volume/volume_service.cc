@@ -34,8 +34,8 @@ class VolumeService final : public Service {
                           ConfinedPath::Parse(deps_.roots, "target_path", request.target_path,
                                               Place::kBelowRoots, Spelling::kLenient));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    // Waits for an Offline call that its caller has left, because it could still take the disk
-    // offline under the mount.
+    // Waits for an Offline call whose caller has left, because it could still take the disk offline
+    // under the mount.
     const auto disk = host().GetDiskNumber(context, volume);
     if (disk.ok()) {
       ABSL_RETURN_IF_ERROR(deps_.host->disk().AwaitChanges(context, *disk));

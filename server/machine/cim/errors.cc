@@ -36,8 +36,8 @@ std::string ExtendedMessage(const MethodResult& result) {
   return object->GetStringOr("Message", "").value_or("");
 }
 
-// Returns an error object's Message, else its Description, then its other facts in parentheses.
-// Leaves out ParameterInfo, because ParameterInfo repeats the arguments.
+// Returns an error object's Message, or its Description if it has no Message. Appends the object's
+// other facts in parentheses, except ParameterInfo, which repeats the arguments.
 std::string Describe(const Object& error, uint32_t hresult) {
   std::string text = error.GetStringOr("Message", "").value_or("");
   if (text.empty()) text = error.GetStringOr("Description", "").value_or("");
@@ -52,7 +52,7 @@ std::string Describe(const Object& error, uint32_t hresult) {
   return absl::StrCat(text, text.empty() ? "" : " ", "(", absl::StrJoin(facts, ", "), ")");
 }
 
-// Returns the code of a Win32 error, plain or wrapped in an HRESULT; 0 for other numbers.
+// Returns the Win32 error that `code` is, or that it wraps as an HRESULT, or 0 if it is neither.
 uint32_t AsWin32(uint32_t code) {
   if (code <= 0xFFFF) return code;
   return (code & 0xFFFF0000) == kFacilityWin32 ? code & 0xFFFF : 0;

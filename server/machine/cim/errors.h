@@ -11,7 +11,7 @@
 
 namespace csi_proxy::cim {
 
-// The HRESULTs that the product compares
+// The HRESULTs that the product tests for
 // (learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants).
 namespace hresult {
 inline constexpr uint32_t kFailed = 0x80041001;
@@ -41,11 +41,11 @@ inline constexpr uint32_t kCallRejected = 0x80010001;
 // may be empty. An HRESULT that wraps a Win32 code (0x8007....) gets the status of that code.
 // HresultOf() of the status returns `hresult`.
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
-// Returns HresultStatus() with the text of the error object that WMI left (`__ExtendedStatus`,
-// `MSFT_WmiError`) as the detail. If the object names a Win32 error, Win32CodeOf() returns that
-// error, unless `hresult` wraps another one. That error also decides the status code if `hresult`
-// is the unspecific WBEM_E_FAILED. If the object names no Win32 error, but an HRESULT in its
-// MessageID, that HRESULT replaces `hresult`.
+// Returns HresultStatus() with the text of `error`, the error object that WMI left
+// (`__ExtendedStatus`, `MSFT_WmiError`), as the detail. `error` may name a more specific error:
+// - A Win32 error, unless `hresult` wraps one itself. Win32CodeOf() of the status returns it. If
+//   `hresult` is the unspecific WBEM_E_FAILED, the Win32 error also decides the status code.
+// - Else an HRESULT in its MessageID, which replaces `hresult`.
 absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error);
 std::optional<uint32_t> HresultOf(const absl::Status& status);
 
@@ -63,7 +63,7 @@ absl::Status StorageStatus(absl::string_view operation, const MethodResult& resu
 // Win32 code or an HRESULT.
 absl::Status ReturnValueStatus(absl::string_view operation, const MethodResult& result);
 
-// The return values of the Storage namespace that the product compares.
+// The return values of the Storage namespace that the product tests for.
 inline constexpr uint32_t kJobStarted = 4096;
 inline constexpr uint32_t kSizeNotSupported = 4097;
 inline constexpr uint32_t kNoCapacity = 40000;

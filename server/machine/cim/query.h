@@ -11,8 +11,8 @@
 
 namespace csi_proxy::cim {
 
-// Returns a value as a WQL literal. Text and characters are in single quotes, with a backslash
-// before `\` and both quotes, because WQL does not double quotes like SQL
+// Returns a value as a WQL literal. Text and characters are in single quotes. Each `\`, `'` and `"`
+// in them gets a backslash, because WQL, unlike SQL, does not escape a quote by doubling it
 // (learn.microsoft.com/windows/win32/wmisdk/where-clause). Arrays, objects and nulls become `NULL`,
 // because WQL cannot express them.
 std::string WqlLiteral(const Value& value);

@@ -49,8 +49,8 @@ bool IsText(Type type);
 
 class Object;
 
-// A value of a CIM type, an array of such values, null, or the error for a value of WMI that cannot
-// be read. Immutable. Compares by content. Text may be a secret, so its memory is wiped.
+// A value of a CIM type, an array of such values, a null, or an unreadable value: the error of a
+// failed conversion. Immutable. Compares by content. Text may be a secret, so its memory is wiped.
 class Value {
  public:
   // Makes a null. Nulls of all types are equal.
@@ -88,8 +88,8 @@ class Value {
     const auto* const why = std::get_if<absl::Status>(&data_);
     return why == nullptr ? absl::OkStatus() : *why;
   }
-  // The As functions return the content, the status() of an unreadable value, or INTERNAL, naming
-  // both kinds, if the value is null or of another kind.
+  // The As functions return the content. If the value is unreadable, they return its status(). They
+  // return INTERNAL, naming both kinds, if the value is null or of another kind.
   absl::StatusOr<bool> AsBoolean() const;
   // AsUint64(), AsUint32() and AsSint64() accept any integer or char16 that is in range.
   absl::StatusOr<uint64_t> AsUint64() const;
@@ -143,8 +143,8 @@ class Object {
 
   // Returns true if the property exists and is not null. The property may be unreadable.
   bool Has(absl::string_view name) const;
-  // Return the property, or INTERNAL, naming class and property, if it does not exist, is null,
-  // unreadable or of another type, because then WMI has broken its contract.
+  // Return the property. Return INTERNAL, naming class and property, if the property does not
+  // exist, is null, is unreadable or is of another type: WMI has then broken its contract.
   absl::StatusOr<std::string> GetString(absl::string_view name) const;
   absl::StatusOr<uint32_t> GetUint32(absl::string_view name) const;
   absl::StatusOr<uint64_t> GetUint64(absl::string_view name) const;

@@ -9,10 +9,10 @@
 
 namespace csi_proxy::machine {
 
-// Returns the UTF-16 name of one entry. The input is UTF-8, except that half a surrogate pair is
-// three bytes (WTF-8): NTFS allows it in names, and every entry must be deletable. Returns
-// ERROR_INVALID_NAME if the name is empty, `.`, `..`, longer than 255 units or not in this
-// encoding, or if it contains a separator, a NUL or a colon.
+// Returns the UTF-16 name of one entry. The input is WTF-8: UTF-8 in which an unpaired surrogate is
+// three bytes. NTFS allows unpaired surrogates in names, and every entry must be deletable. Returns
+// ERROR_INVALID_NAME if the name is empty, `.`, `..`, longer than 255 units or not WTF-8, or if it
+// contains a separator, a NUL or a colon.
 absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name);
 
 // The inverse of EntryNameToUtf16(). Accepts any units, including unpaired surrogates.

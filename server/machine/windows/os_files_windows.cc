@@ -37,7 +37,7 @@ struct ProcessIdsUsingFile {
 // The longest text of a UNICODE_STRING with room for a NUL, in UTF-16 units.
 constexpr size_t kMaxPathUnits = 0x7FFE;
 
-// The size of a listing's buffer, enough for some hundred names.
+// The size of a listing's buffer in bytes, enough for a few hundred names.
 constexpr size_t kListBytes = 64 * 1024;
 
 absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
@@ -82,7 +82,7 @@ class NtFile final : public File {
       return win32::LastError("FileBasicInfo");
     }
     FILE_ATTRIBUTE_TAG_INFO tag{.FileAttributes = basic.FileAttributes, .ReparseTag = 0};
-    // Queries only reparse points, because FAT does not support the query
+    // Queries the tag of reparse points only, because FAT does not support the query
     // (github.com/microsoft/Windows-driver-samples, filesys/fastfat/fileinfo.c).
     if ((basic.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
         !GetFileInformationByHandleEx(handle_.get(), FileAttributeTagInfo, &tag, sizeof(tag))) {

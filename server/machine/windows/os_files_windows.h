@@ -30,15 +30,15 @@ struct OpenRequest {
 };
 
 // The options of every request: open the entry itself, for synchronous calls.
-// FILE_OPEN_FOR_BACKUP_INTENT opens files and directories alike and, with the privileges of
-// NewOs(), in spite of their access lists. FILE_COMPLETE_IF_OPLOCKED lets us fail with a sharing
+// FILE_OPEN_FOR_BACKUP_INTENT opens files and directories alike. With the privileges of NewOs(), it
+// also overrides their access lists. FILE_COMPLETE_IF_OPLOCKED lets us fail with a sharing
 // violation; otherwise the open would wait for the holder of an oplock, perhaps a pod's process,
 // without limit (learn.microsoft.com/windows-hardware/drivers/ifs/irp-mj-create2).
 inline constexpr ULONG kOptions = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT |
                                   FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
 
-// Returns the request that opens an entry below an open directory. OBJ_DONT_REPARSE refuses a link
-// before the last component; a link as the last one is opened itself
+// Returns the request that opens an entry below an open directory. OBJ_DONT_REPARSE refuses a path
+// with a link before its last component. If the last component is a link, the link itself is opened
 // (learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes; doubt 75 of
 // server/host/doubts.md).
 constexpr OpenRequest EntryRequest(Access access) {

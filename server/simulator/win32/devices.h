@@ -38,7 +38,7 @@ class Gate {
  public:
   explicit Gate(Core* core) : core_(core) {}
 
-  // Runs the call `operation`, such as `win32.Open`, on `resource` by Core::Run().
+  // Runs a call on `resource` by Core::Run(). `operation` names the call, such as `win32.Open`.
   template <typename Action>
   auto Run(absl::string_view operation, absl::string_view resource, Action action) const
       -> decltype(action(std::declval<NodeState&>())) {
@@ -62,8 +62,8 @@ absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string
                                              machine::DeviceAccess access, uint32_t code,
                                              const machine::Bytes& input, size_t max_output);
 
-// Implements Os::Read() of a disk or a volume. Fails with ERROR_NOT_READY while the disk is
-// offline.
+// Implements Os::Read() of a disk or a volume. Fails with ERROR_NOT_READY for an offline disk, and
+// with ERROR_FILE_NOT_FOUND for a volume of an offline disk.
 absl::StatusOr<machine::Bytes> ReadDevice(NodeState& state, const std::string& device,
                                           uint64_t offset, size_t size);
 

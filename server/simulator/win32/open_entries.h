@@ -1,7 +1,7 @@
 // Keeps the open entries of a node's trees, with the access and sharing of each open.
 //
-// Every open is checked against every other open of the entry, both ways: the access of each
-// against the sharing of the other
+// Every open is checked against every other open of the same entry: each must share the access that
+// the other has
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819). A
 // deleted entry cannot be opened any more. Its name is removed when the handle that deleted it is
 // closed (FILE_DISPOSITION_POSIX_SEMANTICS) or, on file systems without these semantics, when the
@@ -33,10 +33,11 @@ struct OpenMode {
   uint32_t share = 0;
 };
 
-// Returns the mode of the product's opens for `access`.
+// Returns the mode in which the product opens an entry for `access`.
 inline OpenMode ModeOf(Access access) { return {AccessMask(access), ShareOf(access)}; }
 
-// Returns true if two opens of one entry must fail with ERROR_SHARING_VIOLATION.
+// Returns true if an entry cannot be open in both modes: the later open must fail with
+// ERROR_SHARING_VIOLATION.
 bool Conflict(const OpenMode& one, const OpenMode& other);
 
 // Not thread-safe. REQUIRES: used only within the calls of a core.
@@ -70,8 +71,8 @@ class OpenEntries {
 
   using Entries = absl::flat_hash_map<Key, Entry>;
 
-  // Removes a deleted entry from its tree if that is due. Returns `it`, or end() if the entry is no
-  // longer open and not waiting for its removal.
+  // Removes a deleted entry from its tree if its name goes now (see the top). Returns `it`. Returns
+  // end() if `it` has been erased, because the entry has no opens and no removal is due later.
   Entries::iterator RemoveIfDue(NodeState& state, Entries::iterator it);
 
   Entries entries_;

@@ -10,8 +10,8 @@
 namespace csi_proxy::machine::simulator {
 
 // Makes the Os. Every call but DeviceChanges() and AwaitDeviceChange() first passes the core's
-// faults, as `win32.<Method>` on its volume, device, path or service. REQUIRES: `core` outlives the
-// Os and the files that it opens.
+// faults. A fault rule names it `win32.<Method>` (OpenRoot() `win32.Open`, ListNext() `win32.List`)
+// and its volume, device, path or service. REQUIRES: `core` outlives the Os and its open files.
 std::unique_ptr<machine::Os> NewSimulatedOs(Core* core);
 
 }  // namespace csi_proxy::machine::simulator

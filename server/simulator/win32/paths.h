@@ -9,14 +9,14 @@
 
 namespace csi_proxy::machine::simulator {
 
-// Returns the volume of this name, `\\?\Volume{guid}\`. Returns ERROR_INVALID_NAME for another
-// form, and ERROR_FILE_NOT_FOUND if there is no such volume.
+// Returns the volume with the name `volume`. Returns ERROR_INVALID_NAME if `volume` is not of the
+// form `\\?\Volume{guid}\`, and ERROR_FILE_NOT_FOUND if there is no such volume.
 absl::StatusOr<VolumePlace> FindVolumeByName(NodeState& state, absl::string_view volume,
                                              absl::string_view operation);
 
-// Returns the volume with this root directory, `C:\` or `\\?\Volume{guid}\`, or
-// ERROR_UNRECOGNIZED_VOLUME if it has no file system. Returns ERROR_PATH_NOT_FOUND if there is no
-// such drive, otherwise the errors of FindVolumeByName().
+// Returns the volume with this root directory, `C:\` or `\\?\Volume{guid}\`. Returns
+// ERROR_UNRECOGNIZED_VOLUME if the volume has no file system, ERROR_PATH_NOT_FOUND if there is no
+// such drive, and the errors of FindVolumeByName() for any other root.
 absl::StatusOr<VolumePlace> FindRoot(NodeState& state, absl::string_view root,
                                      absl::string_view operation);
 
@@ -29,8 +29,8 @@ struct PathEnd {
   const Tree::Entry& at() const { return tree().at(entry); }
 };
 
-// Resolves a path through the links and mount points on the way; does not follow the last
-// component.
+// Resolves a path. Follows the links and mount points on the way, but not a link or mount point
+// that is the last component.
 absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
                                  absl::string_view operation);
 

@@ -12,15 +12,16 @@
 
 namespace csi_proxy::machine::simulator::wmi {
 
-// Returns the stopped service without which a class has no instances and its methods fail, or null
-// if the class works. The classes of iSCSI need MSiSCSI. The other classes of storage need smphost,
-// which WMI starts unless it is disabled. A service that the node does not have is not needed.
+// Returns the stopped service that a class needs, or null. Without the service, the class has no
+// instances and its methods fail. The classes of iSCSI need MSiSCSI. The other classes of storage
+// need smphost, which WMI starts unless it is disabled. A service that the node does not have is
+// not needed.
 const char* StoppedService(NodeState& state, const Class& of);
 
 // Returns the current instances of a class or association: disks that Windows sees, volumes that
 // have arrived on an online disk, portals that are registered. The result contains every instance
-// with the properties `wanted`. It may contain other instances, but only few if the class may have
-// many instances and `wanted` contains its keys.
+// with the property values `wanted`, and may contain others. For disks, partitions, volumes and SMB
+// mappings, keys in `wanted` keep the others few.
 std::vector<cim::Object> Instances(NodeState& state, const Class& of, const Wanted& wanted = {});
 
 // Returns the instance at a path, or WBEM_E_NOT_FOUND. Returns the first portal if several share

@@ -1,5 +1,5 @@
-// The methods of the simulated classes: check arguments as WMI does, call the node's own functions,
-// and return their failures as Windows' numbers.
+// The methods of the simulated classes. They check arguments as WMI does, call the node's own
+// functions, and return the failures of those functions as Windows' numbers.
 #pragma once
 
 #include <cstdint>

@@ -13,21 +13,22 @@
 
 namespace csi_proxy::machine::simulator::wmi {
 
-// Takes a literal of `type` from the front of `text`: text in single or double quotes, decimal
-// digits, bare or in single quotes, or TRUE or FALSE. In text, `\` may only precede, and escapes, a
-// `\` or a quote; a doubled quote is not an escape but ends the literal
-// (learn.microsoft.com/windows/win32/wmisdk/where-clause). If `text` does not begin with such a
-// literal, returns nullopt; then `text` must not be used.
+// Takes a literal of `type` from the front of `text`: text in single or double quotes, TRUE or
+// FALSE, or decimal digits, which may be in single quotes. In text, `\` may stand only before a `\`
+// or a quote, and escapes it. A doubled quote is no escape: its first quote ends the literal
+// (learn.microsoft.com/windows/win32/wmisdk/where-clause). Returns nullopt if `text` does not begin
+// with such a literal. Then `text` must not be used.
 std::optional<cim::Value> TakeLiteral(absl::string_view* text, cim::Type type);
 
-// Takes the name of a class or property, of at least one character, or returns nullopt.
+// Takes the name of a class or property from the front of `text`, or returns nullopt.
 std::optional<absl::string_view> TakeName(absl::string_view* text);
 
 // Returns `text` between double quotes, escaped.
 std::string Quoted(absl::string_view text);
 
-// Returns the path of an instance with these keys, in the order of the class. Missing keys are
-// empty text. Instances of a class without keys have no path: returns an empty text.
+// Returns the path of the instance with these keys, in the order of the class. A missing key
+// becomes the empty text `""`. Returns an empty string for a class without keys, whose instances
+// have no path.
 std::string MakePath(const Class& of, const cim::Properties& keys);
 
 struct ObjectPath {
@@ -38,11 +39,11 @@ struct ObjectPath {
   cim::Properties keys;
 };
 
-// Parses a whole relative path. Returns WBEM_E_INVALID_OBJECT_PATH if the text is not a path, or
-// the class has other keys; WBEM_E_INVALID_CLASS for an unknown class.
+// Parses a relative path. Returns WBEM_E_INVALID_OBJECT_PATH if the text is not exactly one path,
+// or if the class has other keys; WBEM_E_INVALID_CLASS for an unknown class.
 absl::StatusOr<ObjectPath> ParsePath(cim::Namespace space, absl::string_view text);
 
-// Takes the path from the front of `text` and leaves the rest.
+// Takes a path from the front of `text`. Returns ParsePath()'s errors, but allows further text.
 absl::StatusOr<ObjectPath> TakePath(cim::Namespace space, absl::string_view* text);
 
 }  // namespace csi_proxy::machine::simulator::wmi

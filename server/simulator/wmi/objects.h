@@ -22,7 +22,7 @@ std::string WantedText(const Wanted& wanted, const char* property);
 // Makes an object of a class of the schema, with its path. Properties beyond `given` are null.
 cim::Object MakeObject(absl::string_view class_name, cim::Properties given);
 
-// Makes an instance of an association, with the object in each role.
+// Makes an instance of an association: `one` is in `role`, and `other` is in `other_role`.
 cim::Object Link(absl::string_view association, const char* role, const cim::Object& one,
                  const char* other_role, const cim::Object& other);
 

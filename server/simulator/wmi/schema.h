@@ -16,7 +16,8 @@ struct Property {
   cim::Type type;
   bool is_array = false;
   bool is_key = false;
-  // The class of a reference's target. The property is then a role of an association.
+  // The class of the object that a reference names; empty for other types. A property with this
+  // class is a role of an association.
   const char* class_name = "";
 };
 
@@ -25,9 +26,9 @@ struct Parameter {
   cim::Type type;
   bool is_array = false;
   bool is_out = false;
-  // An in parameter that must be given.
+  // True for an in parameter that must be given.
   bool is_required = false;
-  // The class of an embedded object.
+  // The class of an embedded object; empty for other types.
   const char* class_name = "";
 };
 
@@ -47,10 +48,10 @@ struct Class {
   const char* name;
   std::vector<Property> properties;
   std::vector<Method> methods;
-  // The properties, or parameters of a static method, that name an instance to a fault rule, such
-  // as a disk's number. Several are joined by `:`.
+  // The properties that name an instance to a fault rule: the FaultRule::resource is their values,
+  // joined by `:`. For a static method, the parameters with these names.
   std::vector<const char*> resource;
-  // The abstract base class. Queries may name it too.
+  // The abstract base class, or empty. Queries may name the base class too.
   const char* base = "";
 
   // Returns a property by name, ignoring case, or null.

@@ -20,11 +20,11 @@ namespace csi_proxy::machine::simulator::wmi {
 // method or parameter outside the schema, a value of another type, a missing required parameter, an
 // instance method on a class, an object that is gone.
 //
-// Every call first passes the node's fault table, as the operations of schema.h. A rule's error
-// from 0x80000000 up becomes the HRESULT of the failed call. A lower error becomes the return value
-// of a method or, for other calls, the Win32 error inside the HRESULT. If the rule has no error,
-// the call fails with WBEM_E_FAILED, or with the rule's code if that is DEADLINE_EXCEEDED or
-// CANCELLED.
+// Every call first passes the node's fault table, under the name that schema.h gives the operation.
+// A FaultRule::error from 0x80000000 up becomes the HRESULT of the failed call. A lower error
+// becomes the return value of a method or, for other calls, the Win32 error inside the HRESULT. A
+// rule with a FaultRule::code but no error makes the call fail with WBEM_E_FAILED, or with that
+// code if it is DEADLINE_EXCEEDED or CANCELLED.
 class SimulatedSession : public cim::Session {
  public:
   explicit SimulatedSession(Core* core) : core_(*core) {}

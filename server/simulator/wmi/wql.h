@@ -13,8 +13,8 @@
 
 namespace csi_proxy::machine::simulator::wmi {
 
-// A property, and a value of its type that it must equal or, if `is_equal` is false, must not
-// equal.
+// A condition on a property: it must equal `value` or, if `is_equal` is false, must differ from it.
+// `value` has the property's type.
 struct Condition {
   const Property* property = nullptr;
   cim::Value value;
@@ -42,13 +42,13 @@ struct AssociatorsOf {
 using Statement = std::variant<Select, AssociatorsOf>;
 
 // Parses a query. Returns WBEM_E_INVALID_QUERY for a malformed query, an unknown property, a
-// literal of another type than the property's, or an association without such a role;
+// literal of another type than the property's, or a role that the association does not have;
 // WBEM_E_INVALID_CLASS for an unknown class; ParsePath()'s errors for the path in the braces. No
 // error quotes the query.
 absl::StatusOr<Statement> ParseWql(cim::Namespace space, absl::string_view wql);
 
-// Returns true if an instance's property meets the condition: text is compared ignoring case, a
-// char16 with case. A comparison with null is never true.
+// Returns true if an instance's property meets the condition. Ignores the case of text, but not of
+// a char16. A comparison with null is never true.
 bool Matches(const Condition& condition, const cim::Object& object);
 
 }  // namespace csi_proxy::machine::simulator::wmi

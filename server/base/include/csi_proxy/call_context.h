@@ -116,8 +116,8 @@ class CallContext {
   // Returns a copy with a deadline of at most `time`.
   CallContext NoLaterThan(SteadyTime time) const;
 
-  // Returns a copy with a deadline that is earlier by one `part`th of the time left, but at most by
-  // `most`, so that time is left for the caller's remaining steps. REQUIRES: part > 0.
+  // Returns a copy whose deadline is earlier by 1/`part` of the time left, or by `most` if that is
+  // less. That time is left for the caller's remaining steps. REQUIRES: part > 0.
   CallContext Leaving(int part, absl::Duration most) const;
 
   // Returns a copy with a deadline of at most `limit` from now.

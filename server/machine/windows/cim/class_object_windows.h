@@ -21,14 +21,14 @@ absl::StatusOr<Object> ToObject(IWbemClassObject* object);
 using Spawn =
     std::function<absl::StatusOr<ComPtr<IWbemClassObject>>(const std::string& class_name)>;
 
-// Puts `properties` into an instance. Errors begin with `what(property): ` and contain no value:
-// WBEM_E_INVALID_METHOD_PARAMETERS for an unknown property, else the errors of ToVariant() and of
-// WMI.
+// Puts `properties` into an instance. Returns WBEM_E_INVALID_METHOD_PARAMETERS for an unknown
+// property, or an error of ToVariant() or WMI. Errors begin with `what(property): ` and contain no
+// value.
 absl::Status PutProperties(const Properties& properties, absl::string_view what, const Spawn& spawn,
                            IWbemClassObject* instance);
 
 // Returns the status of a failed call, with the error object that WMI left for this thread
-// (GetErrorInfo). REQUIRES: this thread has made no other COM call since.
+// (GetErrorInfo). REQUIRES: this thread has made no other COM call since the failed one.
 absl::Status ComError(HRESULT result, absl::string_view what);
 
 }  // namespace csi_proxy::cim

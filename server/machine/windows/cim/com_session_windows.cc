@@ -50,7 +50,7 @@ std::string ClassOf(absl::string_view path) {
   return std::string(path.substr(0, path.find_first_of(".=")));
 }
 
-// The maximum of objects that one Next(), a round trip to WMI's process, returns
+// The maximum number of objects that one Next() returns. A Next() is a round trip to WMI's process
 // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/fcf30bd4-7ba4-4896-bd87-0c3fdb6340a0).
 constexpr ULONG kObjectsAtOnce = 64;
 

@@ -19,10 +19,10 @@
 
 namespace csi_proxy::cim {
 
-// Gives the process a multithreaded apartment, and sets its default security by
-// `initialize_security` (CoInitializeSecurity or a test's substitute). If that fails, calls `warn`,
-// unless the process has set its security before. WMI still works, because SecureProxy() secures
-// each proxy.
+// Gives the process a multithreaded apartment, and sets COM's default security by
+// `initialize_security` (CoInitializeSecurity or a test's substitute). If the process has set that
+// security already, it stays. If `initialize_security` fails for another reason, calls `warn`. WMI
+// works in both cases, because SecureProxy() secures each proxy.
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const LineFunction& warn);
 
@@ -33,9 +33,9 @@ absl::Status SecureProxy(IUnknown* proxy);
 // Returns how many milliseconds to wait before the next check of `context`.
 LONG WaitSlice(const CallContext& context);
 
-// Waits for the result, perhaps null, of GetObject() or ExecMethod(). Returns `done` if `pending`
-// is null: a server in this process may return the result synchronously. Otherwise polls `pending`
-// until the call or `context` ends.
+// Waits for the result, perhaps null, of GetObject() or ExecMethod(). If `pending` is null, a
+// server in this process has returned the result synchronously, as `done`. Otherwise polls
+// `pending` until the call or `context` ends.
 absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
                                                ComPtr<IWbemClassObject> done,
                                                const ComPtr<IWbemCallResult>& pending);
@@ -52,9 +52,9 @@ class Connection {
   absl::StatusOr<ComPtr<IWbemClassObject>> Fetch(const CallContext& context, absl::string_view what,
                                                  const std::string& path) const;
 
-  // Returns the class of a method's in parameters, null for a method without any, or
-  // WBEM_E_INVALID_CLASS or WBEM_E_INVALID_METHOD. Keeps the definitions of classes that it has
-  // fetched from WMI.
+  // Returns the class of a method's in parameters; null if the method has none. Returns
+  // WBEM_E_INVALID_CLASS or WBEM_E_INVALID_METHOD for an unknown class or method. Caches the class
+  // definitions that it fetches from WMI.
   absl::StatusOr<ComPtr<IWbemClassObject>> GetSignature(const CallContext& context,
                                                         const std::string& class_name,
                                                         const std::string& method);
@@ -78,8 +78,8 @@ class Connections {
   // `warn` may be empty, and must be thread-safe.
   explicit Connections(LineFunction warn) : warn_(std::move(warn)) {}
 
-  // Returns the connection to `space`. Connects if there is none, and waits until `context` ends at
-  // the latest. Waiting calls do not delay other calls.
+  // Returns the connection to `space`. Connects if there is none, and waits for that at most until
+  // `context` ends. Waiting calls do not delay other calls.
   absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
 
   // Forgets a connection that is lost, so that the next Get() makes a new one.
