@@ -86,7 +86,6 @@ absl::StatusOr<InstallRequest> Installer::WithDefaults(
 
 absl::Status Installer::Install(const InstallRequest& given) {
   ABSL_ASSIGN_OR_RETURN(const auto lock, Lock());
-  ABSL_RETURN_IF_ERROR(EndInterruptedUpgrade(given.repair_folders));
   std::error_code error;
   ServiceConfig wanted = given.config;
   const auto present = environment_.services->Config(name_, wanted);
@@ -95,6 +94,10 @@ absl::Status Installer::Install(const InstallRequest& given) {
   ABSL_RETURN_IF_ERROR(RefuseVariables(request.program.string()));
   for (const std::string& flag : request.flags.value_or(std::vector<std::string>())) {
     ABSL_RETURN_IF_ERROR(RefuseVariables(flag));
+  }
+  if (present.ok() && fs::equivalent(Utf8Path(present->command[0]).parent_path(),
+                                     request.program.parent_path(), error)) {
+    ABSL_RETURN_IF_ERROR(EndInterruptedUpgrade());
   }
   const fs::path program =
       request.source.has_value() ? *request.source / kProgramName : request.program;
@@ -175,13 +178,13 @@ absl::Status Installer::Uninstall() {
     *environment_.out << "there is no service " << name_ << "\n";
     return absl::OkStatus();
   }
-  ABSL_ASSIGN_OR_RETURN(const auto config, environment_.services->Config(name_, {}));
+  const auto config = environment_.services->Config(name_, {});
   ABSL_RETURN_IF_ERROR(Stop());
   if (!Step(absl::StrCat("delete service ", name_))) return absl::OkStatus();
-  ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
   // A later service must not get the program of an earlier one.
   std::error_code error;
-  fs::remove(MarkerOf(Utf8Path(config.command[0])), error);
+  if (config.ok()) fs::remove(MarkerOf(Utf8Path(config->command[0])), error);
+  ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
   ABSL_RETURN_IF_ERROR(environment_.services->RemoveEventSource(kEventSource));
   ABSL_RETURN_IF_ERROR(SetOnPath(DefaultFolder(), false));
   // A service marked for deletion exists until its last handle is closed.
@@ -202,7 +205,8 @@ absl::Status Installer::Start() {
   ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
   // An installer that was killed in Terminate() has left the service without failure actions.
   if (!environment_.dry_run) {
-    ABSL_RETURN_IF_ERROR(environment_.services->ResumeRestart(name_));
+    const absl::Status resumed = environment_.services->ResumeRestart(name_);
+    if (!resumed.ok()) *environment_.out << "the failure actions: " << resumed.message() << "\n";
   }
   if (status.state == ServiceState::kRunning) {
     *environment_.out << "service " << name_ << " is already running\n";

@@ -50,7 +50,7 @@ struct InstallRequest {
 
 // Install(), Upgrade() and Uninstall() return FAILED_PRECONDITION while another installer is in one
 // of them. Install() and Upgrade() first undo an upgrade that was interrupted: they put the last
-// program that worked back, and start it if the service ran.
+// program that worked back, and start it if the service ran or runs.
 class Installer {
  public:
   struct Environment {
@@ -120,7 +120,7 @@ class Installer {
                            const std::filesystem::path& program, bool is_upgrade);
   // The steps of Upgrade(), which are defined with it.
   struct Before;
-  absl::Status EndInterruptedUpgrade(bool repair_folders);
+  absl::Status EndInterruptedUpgrade();
   absl::Status Replace(const std::filesystem::path& program, bool repair_folders);
   absl::Status CheckProgram(const std::filesystem::path& file);
   absl::Status PutBack(const std::filesystem::path& target, const Before& before);
@@ -141,6 +141,8 @@ class Installer {
 
   Environment environment_;
   std::string name_;
+  // The state before the interrupted upgrade that this run found, if any.
+  std::shared_ptr<Before> interrupted_;
 };
 
 // Returns the path of the marker: a file that exists while the program is upgraded, and stays if

@@ -21,8 +21,9 @@ absl::Status FileError(const char* what, const fs::path& path, const std::error_
 }
 
 absl::Status Move(const fs::path& from, const fs::path& to) {
-  std::error_code error;
+  std::error_code error, ignored;
   fs::rename(from, to, error);
+  if (error && fs::exists(from, ignored) && fs::remove(to, ignored)) fs::rename(from, to, error);
   return error ? FileError("move", from, error) : absl::OkStatus();
 }
 
@@ -38,12 +39,14 @@ constexpr const char* kPreviousSuffixes[] = {".old",  ".old1", ".old2", ".old3",
 
 fs::path With(fs::path path, const std::string& suffix) { return path += suffix; }
 
-// Returns a suffix that no file has. Earlier programs stay until a newer one has worked; Windows
+// Returns a suffix that no file has. If `keep` is false, first removes earlier programs; Windows
 // does not remove those that a process still uses.
-absl::StatusOr<std::string> FreeSuffix(const fs::path& target) {
+absl::StatusOr<std::string> FreeSuffix(const fs::path& target, bool keep) {
   std::error_code error;
   for (const char* suffix : kPreviousSuffixes) {
-    if (!fs::exists(With(target, suffix), error)) return suffix;
+    const fs::path earlier = With(target, suffix);
+    if (!keep && fs::is_regular_file(earlier, error)) fs::remove(earlier, error);
+    if (!fs::exists(earlier, error)) return suffix;
   }
   return absl::FailedPreconditionError(
       absl::StrCat(target.string(),
@@ -69,21 +72,23 @@ struct Installer::Before {
   // The last program that worked has this suffix as soon as another program may have its name.
   std::string suffix;
   bool ran = true;
+  // The size in bytes of the program that the upgrade installs.
+  std::string new_size;
   std::set<std::string> pipes;
 
   static Before Read(const fs::path& marker) {
     std::ifstream file(marker);
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) lines.push_back(line);
-    if (lines.size() < 3 || lines.back() != kEnd ||
+    if (lines.size() < 4 || lines.back() != kEnd ||
         std::ranges::find(kPreviousSuffixes, lines[0]) == std::end(kPreviousSuffixes)) {
       return {};
     }
-    return {lines[0], lines[1] != kStopped, {lines.begin() + 2, lines.end() - 1}};
+    return {lines[0], lines[1] != kStopped, lines[2], {lines.begin() + 3, lines.end() - 1}};
   }
   std::string Text() const {
-    return absl::StrCat(suffix, "\n", ran ? "ran" : kStopped, "\n", absl::StrJoin(pipes, "\n"),
-                        pipes.empty() ? "" : "\n", kEnd, "\n");
+    return absl::StrCat(suffix, "\n", ran ? "ran" : kStopped, "\n", new_size, "\n",
+                        absl::StrJoin(pipes, "\n"), pipes.empty() ? "" : "\n", kEnd, "\n");
   }
 
   static constexpr char kStopped[] = "stopped", kEnd[] = "end";
@@ -107,31 +112,48 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
   }
   ABSL_RETURN_IF_ERROR(Put(source / kInstallerName, service));
   if (is_upgrade) return Replace(source / kProgramName, false);
+  // A marker that is left belongs to an earlier program.
+  fs::remove(MarkerOf(program), error);
   return Put(source / kProgramName, program);
 }
 
 absl::Status Installer::Upgrade(const fs::path& program, bool repair_folders) {
   ABSL_ASSIGN_OR_RETURN(const auto lock, Lock());
-  ABSL_RETURN_IF_ERROR(EndInterruptedUpgrade(repair_folders));
+  ABSL_RETURN_IF_ERROR(EndInterruptedUpgrade());
   return Replace(program, repair_folders);
 }
 
-absl::Status Installer::EndInterruptedUpgrade(bool repair_folders) {
+absl::Status Installer::EndInterruptedUpgrade() {
   const auto config = environment_.services->Config(name_, {});
   if (!config.ok() || !IsOurs(*config)) return absl::OkStatus();
-  const fs::path target = Utf8Path(config->command[0]);
+  ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+  const fs::path target = Utf8Path(config->command[0]), marker = MarkerOf(target);
   std::error_code error;
-  if (!fs::exists(MarkerOf(target), error)) return absl::OkStatus();
-  ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));
-  ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, MarkerOf(target)));
+  if (!fs::exists(marker, error)) return absl::OkStatus();
+  // The installer writes a marker only into a safe folder.
+  absl::Status ours = CheckFolder(*environment_.folders, target.parent_path());
+  ours.Update(CheckFile(*environment_.folders, marker));
+  if (!ours.ok()) {
+    if (Step(absl::StrCat("ignore the marker: ", ours.message()))) fs::remove(marker, error);
+    return absl::OkStatus();
+  }
   if (!Step(absl::StrCat("undo the interrupted upgrade of ", target.string()))) {
     return absl::OkStatus();
   }
-  const Before before = Before::Read(MarkerOf(target));
+  interrupted_ = std::make_shared<Before>(Before::Read(marker));
+  Before& before = *interrupted_;
+  // A person may have started the service since.
+  before.ran = before.ran || status.state != ServiceState::kStopped;
+  // A program of another size came after the upgrade, and counts as the last one that worked.
+  const auto size = fs::file_size(target, error);
+  if (!error && std::to_string(size) != before.new_size) before.suffix.clear();
   ABSL_RETURN_IF_ERROR(PutBack(target, before));
   // This does not keep another program from being installed. The marker stays until one works.
   if (const absl::Status runs = RunAgain(target, before); !runs.ok()) {
     *environment_.out << "the old program does not run again: " << runs.message() << "\n";
+    // If it runs with fewer pipes, the next program need not have more.
+    const std::set<std::string> pipes = environment_.answering_pipes();
+    if (!pipes.empty() && Await(ServiceState::kRunning).ok()) before.pipes = pipes;
   }
   return absl::OkStatus();
 }
@@ -151,10 +173,14 @@ absl::Status Installer::PutBack(const fs::path& target, const Before& before) {
   std::error_code error;
   const bool moved = !before.suffix.empty() && fs::exists(previous, error);
   ABSL_RETURN_IF_ERROR(CheckProgram(moved ? previous : target));
-  ABSL_RETURN_IF_ERROR(Stop());
-  if (!moved) return absl::OkStatus();
-  fs::remove(target, error);
-  return Move(previous, target);
+  absl::Status done = Stop();
+  if (done.ok() && moved) done = Move(previous, target);
+  // After a failed stop, the service may still end, as asked, and would not run again.
+  if (!done.ok() && before.ran && CheckProgram(target).ok() && !Start().ok() &&
+      Await(ServiceState::kStopped).ok()) {
+    (void)Start();
+  }
+  return done;
 }
 
 // Starts the service if it ran before the upgrade. Then nothing is left of the upgrade.
@@ -197,20 +223,25 @@ absl::Status Installer::Replace(const fs::path& program, bool repair_folders) {
   }
   const fs::path marker = MarkerOf(target);
   Before before;
-  if (fs::exists(marker, error)) {
-    before = Before::Read(marker);
+  if (interrupted_ != nullptr && fs::exists(marker, error)) {
+    before = *interrupted_;
   } else {
     before.ran = status.state != ServiceState::kStopped;
     before.pipes = environment_.answering_pipes();
   }
-  ABSL_ASSIGN_OR_RETURN(before.suffix, FreeSuffix(target));
+  ABSL_ASSIGN_OR_RETURN(before.suffix, FreeSuffix(target, interrupted_ != nullptr));
 
   // Copies the program before it stops the service, so that a full disk or a missing file does no
   // harm.
   ABSL_RETURN_IF_ERROR(Put(program, incoming));
   ABSL_RETURN_IF_ERROR(CheckFile(*environment_.folders, incoming));
   ABSL_RETURN_IF_ERROR(CheckProgram(target));
-  ABSL_RETURN_IF_ERROR(environment_.folders->Write(marker, before.Text()));
+  before.new_size = std::to_string(fs::file_size(incoming, error));
+  if (absl::Status written = environment_.folders->Write(marker, before.Text()); !written.ok()) {
+    fs::remove(marker, error);
+    fs::remove(incoming, error);
+    return written;
+  }
   if (const absl::Status stopped = Stop(); !stopped.ok()) {
     fs::remove(incoming, error);
     // The service may end after this, as asked, and would not run again.

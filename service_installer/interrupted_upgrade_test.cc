@@ -99,28 +99,30 @@ class InterruptedTest : public InstallerTest {
   std::string program_kept_;
 };
 
-// The program that never worked is not restored, and the service runs if it ran before.
+// The program that never worked is not restored, and the service runs if it ran before. The upgrade
+// may have started it.
 TEST_F(InterruptedTest, TheNextRunBeginsWithTheLastProgramThatWorked) {
   for (const bool ran : {true, false}) {
     for (int i = ran ? kBeforeStop : kBeforeMoves; i <= kWhileWaiting; ++i) {
       SCOPED_TRACE(absl::StrCat("killed at ", i, ran ? "" : ", of a stopped service"));
       const auto kill = static_cast<Kill>(i);
+      const bool runs = ran || kill == kWhileWaiting;
       Interrupt(kill, ran);
       EXPECT_TRUE(absl::IsAborted(Upgrade("fails v3")));
-      ExpectDone("serves v1", ran);
+      ExpectDone("serves v1", runs);
       Interrupt(kill, ran);
       EXPECT_TRUE(Upgrade("serves v3").ok());
-      ExpectDone("serves v3", ran);
+      ExpectDone("serves v3", runs);
       Interrupt(kill, ran);
       EXPECT_TRUE(absl::IsAborted(Install("fails v3")));
-      ExpectDone("serves v1", ran);
+      ExpectDone("serves v1", runs);
       Interrupt(kill, ran);
       EXPECT_TRUE(Install("serves v3").ok());
-      ExpectDone("serves v3", ran);
+      ExpectDone("serves v3", runs);
       // Without another program.
       Interrupt(kill, ran);
       EXPECT_TRUE(New().Install({.config = {}, .program = target_, .flags = {}}).ok());
-      ExpectDone("serves v1", ran);
+      ExpectDone("serves v1", runs);
     }
   }
 }
@@ -140,27 +142,52 @@ TEST_F(InterruptedTest, TheRunAfterAnInterruptionMayBeInterruptedToo) {
 TEST_F(InterruptedTest, AProgramThatWorkedIsNotReplacedByAnEarlierOne) {
   Interrupt(kWhileWaiting);
   std::ofstream(target_) << "serves v2";
+  EXPECT_TRUE(absl::IsAborted(Upgrade("fails v3")));
+  EXPECT_EQ(Content(target_), "serves v2");
+  EXPECT_FALSE(fs::exists(MarkerOf(target_)));
   fs::remove(File(".old"));
   EXPECT_TRUE(absl::IsAborted(Upgrade("fails v3")));
   ExpectDone("serves v2");
 }
 
-// The marker knows the pipes, even if the old program does not answer any more.
+TEST_F(InterruptedTest, AServiceThatWasStartedSinceRunsOn) {
+  for (const char* old : {"serves v1", "serves one v1", "fails v1"}) {
+    SCOPED_TRACE(old);
+    Interrupt(kBeforeMoves, false);
+    ASSERT_TRUE(New().Start().ok());
+    std::ofstream(target_) << old;
+    EXPECT_TRUE(Upgrade("serves v3").ok());
+    ExpectDone("serves v3");
+  }
+}
+
+// The marker knows the pipes, even if the old program does not answer any more. The new program
+// need not serve more pipes than an old one that runs.
 TEST_F(InterruptedTest, TheNewProgramServesThePipesFromBeforeTheInterruption) {
   Interrupt(kWhileWaiting);
-  std::ofstream(File(".old")) << "serves one v1";
+  std::ofstream(File(".old")) << "mute v1";
   EXPECT_TRUE(absl::IsInternal(Upgrade("serves one v3")));
-  EXPECT_THAT(out_.str(), HasSubstr("the old program does not run again: 1 pipes answer, not all"));
-  EXPECT_EQ(Content(target_), "serves one v1");
+  EXPECT_THAT(out_.str(), HasSubstr("the old program does not run again: 0 pipes answer, not all"));
+  EXPECT_EQ(Content(target_), "mute v1");
   EXPECT_TRUE(Upgrade("serves v4").ok());
   ExpectDone("serves v4");
+
+  Interrupt(kWhileWaiting);
+  std::ofstream(File(".old")) << "serves one v1";
+  EXPECT_TRUE(absl::IsAborted(Upgrade("fails v3")));
+  ExpectDone("serves one v1");
+  Interrupt(kWhileWaiting);
+  std::ofstream(File(".old")) << "serves one v1";
+  EXPECT_TRUE(Upgrade("serves one v3").ok());
+  EXPECT_THAT(out_.str(), HasSubstr("the old program does not run again: 1 pipes answer, not all"));
+  ExpectDone("serves one v3");
 }
 
 // A power failure may have cut the marker off. Then the program is still the old one, and the file
 // that a damaged marker does not name stays.
 TEST_F(InterruptedTest, AnUnreadableMarkerOnlySaysThatAnUpgradeWasInterrupted) {
-  for (const char* marker :
-       {"", ".old\nend\n", ".old\nstopped\ncsi-proxy-disk-v1\n", ".new\nstopped\nend\n"}) {
+  for (const char* marker : {"", ".old\nstopped\nend\n", ".old\nstopped\n7\ncsi-proxy-disk-v1\n",
+                             ".new\nstopped\n7\nend\n"}) {
     SCOPED_TRACE(marker);
     Interrupt(kBeforeMoves);
     std::ofstream(MarkerOf(target_)) << marker;
@@ -179,13 +206,22 @@ TEST_F(InterruptedTest, AnUnreadableMarkerOnlySaysThatAnUpgradeWasInterrupted) {
   EXPECT_THAT(Upgrade("serves v3").message(), HasSubstr("there is no program"));
   EXPECT_TRUE(Install("serves v3").ok());
   EXPECT_EQ(Content(target_), "serves v3");
+  EXPECT_FALSE(fs::exists(MarkerOf(target_)));
+}
+
+TEST_F(InterruptedTest, ANewServiceDoesNotGetAnEarlierMarker) {
+  Interrupt(kWhileWaiting);
+  services_.services.clear();
+  EXPECT_TRUE(Install("serves v3").ok());
+  EXPECT_FALSE(fs::exists(MarkerOf(target_)));
 }
 
 TEST_F(InterruptedTest, TheMarkerSaysWhatALaterRunNeeds) {
   Interrupt(kBeforeStop);
-  EXPECT_EQ(Content(MarkerOf(target_)), ".old\nran\ncsi-proxy-disk-v1\ncsi-proxy-volume-v1\nend\n");
+  EXPECT_EQ(Content(MarkerOf(target_)),
+            ".old\nran\n7\ncsi-proxy-disk-v1\ncsi-proxy-volume-v1\nend\n");
   Interrupt(kBeforeMoves, false);
-  EXPECT_EQ(Content(MarkerOf(target_)), ".old\nstopped\nend\n");
+  EXPECT_EQ(Content(MarkerOf(target_)), ".old\nstopped\n7\nend\n");
 }
 
 TEST_F(InterruptedTest, DryRunOnlyPrints) {
@@ -199,20 +235,74 @@ TEST_F(InterruptedTest, DryRunOnlyPrints) {
 // Another account may have made the files.
 TEST_F(InterruptedTest, NoUnsafeProgramIsPutBackOrStarted) {
   Interrupt(kWhileWaiting);
-  for (const fs::path& unsafe : {File(".old"), MarkerOf(target_)}) {
-    folders_.files = {{unsafe, OfAUser()}};
-    for (const absl::Status& status : {Upgrade("serves v3"), Install("serves v3")}) {
-      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-      EXPECT_THAT(status.message(), HasSubstr(unsafe.string() + " is not a safe place"));
-    }
+  folders_.files = {{File(".old"), OfAUser()}};
+  for (const absl::Status& status : {Upgrade("serves v3"), Install("serves v3")}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(File(".old").string() + " is not a safe place"));
   }
-  folders_.files = {};
-  folders_.unsafe = {target_.parent_path()};
-  EXPECT_TRUE(absl::IsFailedPrecondition(Install("serves v3")));
   EXPECT_THAT(services_.calls, IsEmpty());
   EXPECT_EQ(Content(File(".old")), "serves v1");
-  EXPECT_TRUE(Upgrade("serves v3", true).ok());
+  // A program that an unsafe marker names is not put back.
+  folders_.files = {{MarkerOf(target_), OfAUser()}};
+  EXPECT_TRUE(absl::IsAborted(Upgrade("fails v3")));
+  EXPECT_EQ(Content(target_), "mute v2");
+}
+
+TEST_F(InterruptedTest, AnUnsafeMarkerIsIgnored) {
+  folders_.files = {{MarkerOf(target_), OfAUser()}};
+  Interrupt(kWhileWaiting);
+  EXPECT_TRUE(New("", true).Upgrade(Program("new.exe", "serves v3")).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("would ignore the marker: " + MarkerOf(target_).string()));
+  EXPECT_TRUE(fs::exists(MarkerOf(target_)));
+  EXPECT_TRUE(Upgrade("serves v3").ok());
+  EXPECT_THAT(out_.str(), Not(HasSubstr("undo")));
   ExpectDone("serves v3");
+  Interrupt(kWhileWaiting);
+  EXPECT_TRUE(Install("serves v3").ok());
+  ExpectDone("serves v3");
+
+  folders_.files = {};
+  Interrupt(kWhileWaiting);
+  folders_.unsafe = {target_.parent_path()};
+  const absl::Status refused = Install("serves v3");
+  EXPECT_THAT(refused.message(), HasSubstr("--repair-folders"));
+  EXPECT_THAT(services_.calls, IsEmpty());
+  EXPECT_TRUE(Upgrade("serves v3", true).ok());
+  EXPECT_THAT(out_.str(), Not(HasSubstr("undo")));
+  ExpectDone("serves v3");
+}
+
+TEST_F(InterruptedTest, AFolderThatTheRequestDoesNotUseIsLeftAlone) {
+  const fs::path other = directory_ / "other" / "csi-proxy.exe";
+  fs::create_directories(other.parent_path());
+  Program("other/csi-proxy.exe", "serves v3");
+  for (const bool safe : {true, false}) {
+    Interrupt(kWhileWaiting);
+    if (!safe) folders_.unsafe = {target_.parent_path()};
+    EXPECT_TRUE(
+        New().Install({.config = {}, .program = other, .flags = {}, .repair_folders = true}).ok());
+    EXPECT_THAT(services_.calls, testing::ElementsAre("change csi-proxy"));
+    EXPECT_FALSE(folders_.protected_folders.contains(target_.parent_path()));
+    EXPECT_EQ(Content(target_), "mute v2");
+    EXPECT_TRUE(fs::exists(MarkerOf(target_)));
+  }
+}
+
+// The service runs on with the program at its place, whichever step fails.
+TEST_F(InterruptedTest, TheServiceRunsOnIfTheUpgradeCannotBeUndone) {
+  Interrupt(kWhileWaiting);
+  std::ofstream(target_) << "stuck 2";
+  services_.ends_unnoticed = true;
+  EXPECT_FALSE(Upgrade("serves v3").ok());
+  EXPECT_EQ(Content(target_), "stuck 2");
+  EXPECT_EQ(services_.services.at("csi-proxy").status.state, ServiceState::kRunning);
+  services_.ends_unnoticed = false;
+
+  Interrupt(kWhileWaiting);
+  services_.before_call = [this](const std::string&) { fs::remove(File(".old")); };
+  EXPECT_THAT(Upgrade("serves v3").message(), HasSubstr("cannot move"));
+  EXPECT_EQ(Content(target_), "mute v2");
+  EXPECT_EQ(services_.services.at("csi-proxy").status.state, ServiceState::kRunning);
 }
 
 TEST_F(InterruptedTest, UpgradeIsRefusedIfARollbackWouldStartAnUnsafeProgram) {
@@ -249,6 +339,42 @@ TEST_F(InterruptedTest, UninstallEndsTheUpgrade) {
   ASSERT_TRUE(New().Start().ok());
   EXPECT_TRUE(absl::IsAborted(Upgrade("fails v4")));
   EXPECT_EQ(Content(target_), "serves v3");
+}
+
+TEST_F(InterruptedTest, UninstallRemovesTheMarkerFirst) {
+  Interrupt(kWhileWaiting);
+  services_.can_delete = false;
+  EXPECT_FALSE(New().Uninstall().ok());
+  EXPECT_FALSE(fs::exists(MarkerOf(target_)));
+}
+
+TEST_F(InterruptedTest, UninstallTakesAnyCommandLine) {
+  Interrupt(kWhileWaiting);
+  services_.bad_command = true;
+  const absl::Status status = New().Uninstall();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(services_.services, IsEmpty());
+}
+
+TEST_F(InterruptedTest, AMarkerThatCannotBeWrittenIsRemoved) {
+  Program("programs/csi-proxy.exe", "serves v1");
+  OldService("csi-proxy", target_, {"-windows-service"});
+  folders_.disk_full = true;
+  EXPECT_TRUE(absl::IsResourceExhausted(Upgrade("serves v2")));
+  EXPECT_THAT(services_.calls, IsEmpty());
+  EXPECT_FALSE(fs::exists(File(".new")));
+  ExpectDone("serves v1");
+}
+
+TEST_F(InterruptedTest, EarlierProgramsThatAreLeftAreRemoved) {
+  Program("programs/csi-proxy.exe", "serves v1");
+  OldService("csi-proxy", target_, {"-windows-service"});
+  for (const char* suffix :
+       {".old", ".old1", ".old2", ".old3", ".old4", ".old5", ".old6", ".old7", ".old8", ".old9"}) {
+    std::ofstream(File(suffix)) << "serves v0";
+  }
+  EXPECT_TRUE(Upgrade("serves v2").ok());
+  ExpectDone("serves v2");
 }
 
 TEST_F(InterruptedTest, UpgradeIsRefusedIfNoNameIsLeftForTheOldProgram) {
@@ -308,6 +434,9 @@ TEST_F(InterruptedTest, StartAndUpgradeRestoreTheFailureActions) {
     EXPECT_EQ(Upgrade(next).ok(), absl::StartsWith(next, "serves"));
     EXPECT_FALSE(services_.restart_suspended);
   }
+  services_.can_resume = false;
+  EXPECT_TRUE(New().Start().ok()) << "without the right to change the service";
+  EXPECT_THAT(out_.str(), HasSubstr("the failure actions: csi-proxy"));
 }
 
 }  // namespace

@@ -201,11 +201,14 @@ class Manager final : public ServiceManager {
   }
 
   absl::Status ResumeRestart(const std::string& name) override {
-    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_ALL_ACCESS));
+    // A caller that may only start the service can ask for its failure actions.
+    const DWORD access = suspended_.contains(name) ? SERVICE_ALL_ACCESS : SERVICE_QUERY_CONFIG;
+    ABSL_ASSIGN_OR_RETURN(auto service, Open(name, access));
     if (!suspended_.contains(name)) {
       std::vector<BYTE> present;
       if (QueryConfig2(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS, &present) &&
           reinterpret_cast<const SERVICE_FAILURE_ACTIONSW*>(present.data())->cActions == 0) {
+        ABSL_ASSIGN_OR_RETURN(service, Open(name, SERVICE_ALL_ACCESS));
         SetRestart(service.get(), ServiceConfig());
       }
       return absl::OkStatus();

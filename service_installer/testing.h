@@ -52,6 +52,7 @@ class FakeManager final : public ServiceManager {
   absl::StatusOr<ServiceConfig> Config(const std::string& name, const ServiceConfig&) override {
     const auto found = services.find(name);
     if (found == services.end()) return absl::NotFoundError(name);
+    if (bad_command) return absl::InvalidArgumentError("the command line has no end");
     return found->second.config;
   }
   absl::Status Create(const std::string& name, const ServiceConfig& config) override {
@@ -66,6 +67,7 @@ class FakeManager final : public ServiceManager {
   }
   absl::Status Delete(const std::string& name) override {
     calls.push_back("delete " + name);
+    if (!can_delete) return absl::PermissionDeniedError(name);
     services.erase(name);
     return absl::OkStatus();
   }
@@ -117,6 +119,7 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
   absl::Status ResumeRestart(const std::string& name) override {
+    if (!can_resume) return absl::PermissionDeniedError(name);
     if (restart_suspended) calls.push_back("resume " + name);
     restart_suspended = false;
     return absl::OkStatus();
@@ -167,7 +170,9 @@ class FakeManager final : public ServiceManager {
   std::function<void(const std::string& call)> before_call;
   std::set<std::string> event_sources;
   std::string path = R"(%SystemRoot%\system32;C:\tools\)";
-  bool can_suspend = true;
+  bool can_suspend = true, can_resume = true, can_delete = true;
+  // True if the service's command line cannot be split into words.
+  bool bad_command = false;
   bool restart_suspended = false;
   // True if the process ends by itself just when it should be terminated, which fails.
   bool ends_unnoticed = false;
@@ -207,7 +212,7 @@ class FakeFolders final : public Folders {
   }
   absl::Status Write(const std::filesystem::path& path, const std::string& content) override {
     std::ofstream(path) << content;
-    return absl::OkStatus();
+    return disk_full ? absl::ResourceExhaustedError(path.string()) : absl::OkStatus();
   }
   std::string NameOf(const std::string& sid) override {
     return sid == "S-1-5-32-545" ? "BUILTIN\\Users" : sid;
@@ -216,6 +221,8 @@ class FakeFolders final : public Folders {
   std::set<std::filesystem::path> unsafe, replaceable, missing;
   std::map<std::filesystem::path, FolderUse> protected_folders;
   std::map<std::filesystem::path, ObjectAccess> files;
+  // If true, Write() fails after it has made the file.
+  bool disk_full = false;
 };
 
 // A lock in memory.
