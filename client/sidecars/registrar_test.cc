@@ -97,7 +97,7 @@ TEST_F(RegistrarTest, TheSocketIsRemadeUntilTheKubeletCalls) {
   EXPECT_TRUE(registrar_->registered());
 }
 
-TEST_F(RegistrarTest, TheWaitForTheKubeletDoublesEachTime) {
+TEST_F(RegistrarTest, TheWaitForTheKubeletGrows) {
   Start(absl::Milliseconds(20));
   // Sockets are created after 20, 20, 40, 80, 160, 320 and 640 ms.
   const size_t sockets = SocketsWithin(absl::Milliseconds(900));

@@ -22,7 +22,8 @@ std::atomic<uint64_t> counts[kFallbacks.size()];
 
 constinit Mutex observer_mutex;
 
-// Returns the observer, which is never destroyed, because threads may outlive main().
+// Returns the pointer to the observer, which is never destroyed, because threads may outlive
+// main().
 std::shared_ptr<const FallbackObserver>& Observer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(observer_mutex) {
   static auto* const kObserver = new std::shared_ptr<const FallbackObserver>();
   return *kObserver;

@@ -203,6 +203,28 @@ TEST(BetweenTenantsTest, UnstageVolumeAtTheKubeletsOwnMountKeepsItsDiskOnline) {
   EXPECT_TRUE(node->Snapshot().disks[1].online);
 }
 
+// A hostile driver turns a link on the way from the kubelet's folder to its own, in which it has
+// made a junction to the same volume.
+TEST(BetweenTenantsTest, UnstageVolumeByALinkThatTurnsKeepsTheKubeletsDiskOnline) {
+  // The link turns before each of the calls in turn.
+  for (int at = 1; at <= 80; ++at) {
+    const auto node = Node();
+    Process process(node.get());
+    const std::string plugins = Below("plugins"), way = Below("new\\way");
+    ASSERT_TRUE(filesystem::NewFilesystemService(process.deps)->Mkdir({}, {.path = plugins}).ok());
+    ASSERT_TRUE(process.volume->MountVolume({}, {kVolume, plugins}).ok());
+    PlantJunction(*node, "plugins", kVolume);
+    ASSERT_TRUE(node->MakeLink(way, R"(C:\var\lib\kubelet)", true).ok());
+    const int first = process.life.calls();
+    process.life.before_call = [&](int call) {
+      if (call != first + at || !node->RemoveFolder(way).ok()) return;
+      EXPECT_TRUE(node->MakeLink(way, Below("pods\\a"), true).ok());
+    };
+    (void)process.Unstage(way + "\\plugins");
+    ASSERT_TRUE(node->Snapshot().disks[1].online) << at;
+  }
+}
+
 // The disk's volume was formatted after the handler had found it blank.
 TEST(BetweenTenantsTest, AFormatKeepsAFileSystemThatWasMadeAfterTheLook) {
   const auto node = Node();
@@ -244,12 +266,33 @@ TEST(BetweenTenantsTest, AVolumeWhoseGrowthHangsIsStaged) {
   EXPECT_TRUE(process.Unstage(Below("new")).ok());
 }
 
+// A volume that is not flushed is unmounted nevertheless.
+TEST(BetweenTenantsTest, AVolumeIsFlushedAlthoughReadsOfManyDisksHang) {
+  constexpr uint32_t kHung = 128;
+  const auto node = Node();
+  node->core()->Change([](NodeState& state) {
+    FaultRule hangs;
+    hangs.operation = "win32.Control";
+    hangs.latency = absl::Hours(1);
+    hangs.times = kHung;
+    state.faults = {hangs};
+  });
+  Process process(node.get());
+  for (uint32_t disk = 100; disk < 100 + kHung; ++disk) {
+    EXPECT_FALSE(process.deps.host->disk().HasOnePartition(CallContext(), disk));
+  }
+  EXPECT_TRUE(node->Snapshot().faults.empty());
+  const auto unstaged = process.Unstage(Below("lun"));
+  ASSERT_EQ(unstaged.status(), absl::OkStatus());
+  EXPECT_EQ(unstaged->steps.front(), StorageStep::kFlushed);
+}
+
 // The initiator would open two sessions by one portal.
 TEST(BetweenTenantsTest, StageTargetWaitsForALoginThatTheFirstCallHasLeft) {
   const auto node = Node();
   node->core()->Change([](NodeState& state) {
     state.iscsi_portals[1].targets[0].connected = false;
-    state.faults = {Late("wmi.Invoke/MSFT_iSCSITarget.Connect")};
+    state.faults = {Late("wmi.Invoke/MSFT_iSCSITarget.Connect", absl::Seconds(25))};
     state.faults[0].times = 2;
   });
   Process process(node.get());
@@ -264,7 +307,9 @@ TEST(BetweenTenantsTest, StageTargetWaitsForALoginThatTheFirstCallHasLeft) {
   };
   EXPECT_TRUE(absl::IsDeadlineExceeded(stage(absl::Seconds(10))));
   EXPECT_EQ(stage(absl::Minutes(2)), absl::OkStatus());
-  EXPECT_EQ(node->Snapshot().faults[0].times, 1) << "one Connect was enough";
+  const auto left = node->Snapshot().faults;
+  ASSERT_EQ(left.size(), 1u) << "the second call has logged in, too";
+  EXPECT_EQ(left[0].times, 1u);
 }
 
 // The older calls find the disk online, so the driver does not call SetDiskState.
@@ -483,6 +528,9 @@ class ExchangedDisks {
       if (state.faults.empty()) change(state.disks[1]);
     });
   }
+  void Inject(const FaultRule& rule) {
+    node_->core()->Change([&](NodeState& state) { state.faults.push_back(rule); });
+  }
   Disk Callers() { return node_->Snapshot().disks[1]; }
   // Returns the other tenant's disk after the exchange.
   Disk Others() {
@@ -516,9 +564,12 @@ TEST(ExchangedDisksTest, NoDiskIsInitializedThatIsAttachedInPlaceOfTheBlankOne) 
   for (const bool by_stage : {false, true}) {
     SCOPED_TRACE(by_stage);
     ExchangedDisks disks("win32.Read");
+    disks.process.deps.keep_foreign_data = true;
+    disks.Change(
+        [](Disk& callers, Disk&) { callers.page83 = "naa.60000000000000000000000000000001"; });
     disks.process.life.before_call = [&](int) {
       disks.ChangeLater([](Disk& disk) {
-        disk.page83 = "naa.600000000000000000000000000000ff";
+        disk.page83 = "naa.60000000000000000000000000000002";
         disk.foreign = {machine::simulator::DiskBytes{0, "LUKS"}};
       });
     };
@@ -529,6 +580,32 @@ TEST(ExchangedDisksTest, NoDiskIsInitializedThatIsAttachedInPlaceOfTheBlankOne) 
     EXPECT_TRUE(absl::IsUnavailable(written)) << written;
     EXPECT_EQ(disks.Callers().style, machine::simulator::PartitionStyle::kRaw);
   }
+}
+
+TEST(ExchangedDisksTest, ADiskIsRestoredAlthoughAVolumeLeavesIt) {
+  ExchangedDisks disks("win32.Read");
+  disks.Change([](Disk& callers, Disk& others) {
+    callers.style = others.style;
+    callers.partitions = others.partitions;
+    callers.partitions.back().volume->id =
+        *VolumeId::Parse(R"(\\?\Volume{00000000-0000-0000-0000-000000000009}\)");
+    callers.partitions.back().volume->file_system = "";
+    callers.foreign = {machine::simulator::DiskBytes{1 << 20, "LUKS"}};
+  });
+  FaultRule gone;
+  gone.operation = "win32.ListMountPoints";
+  gone.error = machine::simulator::KnownError(2);
+  gone.code = absl::StatusCode::kNotFound;
+  gone.times = 1;
+  disks.process.life.before_call = [&, has_left = false](int) mutable {
+    bool may_leave = false;
+    disks.ChangeLater([&](Disk&) { may_leave = !std::exchange(has_left, true); });
+    if (may_leave) disks.Inject(gone);
+  };
+  const absl::Status refused = disks.process.Stage({.number = "1"}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_FALSE(disks.Callers().online);
+  EXPECT_TRUE(disks.Callers().read_only);
 }
 
 TEST(ExchangedDisksTest, ARefusedStageVolumeRestoresNoOtherDisk) {

@@ -96,7 +96,7 @@ class FormatRace {
     ADD_FAILURE() << what << "\nseed: " << seed_ << "\n" << absl::StrJoin(log_, "\n");
   }
 
-  // Runs the next call of a driver without a running call. Returns false if all calls have run.
+  // Picks a driver that is not in a call, and runs its next call. Returns false if there is none.
   bool Step(const Driver* waiting) {
     std::vector<Driver*> ready;
     for (const auto& driver : drivers_) {

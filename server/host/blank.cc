@@ -68,7 +68,7 @@ constexpr Magic kMagics[] = {
     // learn.microsoft.com/windows/win32/fileio/file-system-recognition-structure
     {3, "ReFS", "a ReFS file system"},
     {3, "NTFS    ", "an NTFS file system"},  // ntfs.c
-    // This row is the last, because two bytes may be equal by chance.
+    // This row is the last, because a signature of two bytes may match by chance.
     {0x438, "\x53\xEF", "an ext2, ext3 or ext4 file system of Linux"},  // ext.c
 };
 

@@ -19,7 +19,7 @@ namespace csi_proxy::host {
 using storage::PartitionStyle;
 
 enum class PartitionKind {
-  // The basic data type of the disk's style.
+  // The basic data partition type of the disk's partition style.
   kData,
   // Microsoft's reserved partition, which Windows creates on every GPT disk.
   kReserved,

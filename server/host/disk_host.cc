@@ -214,7 +214,7 @@ absl::StatusOr<uint64_t> DiskHost::GetSize(const CallContext& context, uint32_t 
 
 absl::StatusOr<std::string> DiskHost::FindData(const CallContext& context,
                                                const DiskDescription& disk) {
-  const std::string before = Page83Of(os_, disk);
+  const std::string before = disk.page83.empty() ? Page83Of(os_, disk) : disk.page83;
   ABSL_ASSIGN_OR_RETURN(const uint64_t size, GetSize(context, disk.number));
   auto data = host::FindData(os_, context, disk.number, 0, size, Look::kThroughout);
   // A cloud may have attached another disk at the same place, with the same number and path.

@@ -94,9 +94,8 @@ class DiskHost {
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number);
 
   // Returns "" if an online disk seems never written. Otherwise names the data at its beginning:
-  // see FindData() in devices.h.
-  // Reads the places of Look::kThroughout. UNAVAILABLE if another disk has replaced `disk`
-  // meanwhile.
+  // see FindData() in devices.h. Reads the places of Look::kThroughout. UNAVAILABLE if another disk
+  // replaces `disk` meanwhile, or has replaced it since `disk.page83` was read.
   absl::StatusOr<std::string> FindData(const CallContext& context, const DiskDescription& disk);
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);

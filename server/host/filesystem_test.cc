@@ -72,7 +72,7 @@ TEST_F(FilesystemTest, RemovalEntersReparsePointsThatAreNotLinks) {
 }
 
 // Each listing returns at most some hundred entries, because a pod's directory may have millions.
-TEST_F(FilesystemTest, RemovalAndMountListDirectoriesInBatches) {
+TEST_F(FilesystemTest, RemovalAndMountingReadDirectoriesInBatches) {
   struct BatchFile final : machine::FileWrapper<> {
     using FileWrapper::FileWrapper;
     absl::StatusOr<std::vector<std::string>> List() override {

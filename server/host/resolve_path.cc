@@ -342,9 +342,8 @@ class Walker {
   int from_link_ = 0;
   // The first link below a root that the walk followed.
   std::optional<WindowsPath> first_link_;
-  // True if the walk is in a volume that is mounted below a root. Pods can write to that volume.
-  // False in a volume at the kubelet's `plugins` or `pods`. There a path's names tell where pods
-  // can write.
+  // True in a volume to which pods can write: one that is mounted below a root, but not at the
+  // kubelet's own `plugins` or `pods`.
   bool is_in_mount_ = false;
   // True if the walk entered this tree by a link, not by a mount point or the caller's drive.
   bool entered_by_link_ = false;

@@ -212,7 +212,7 @@ class SharedRun {
   std::vector<std::shared_ptr<Run>> handed_over_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Shares runs among the calls with one key. Thread-safe.
+// Lets calls with the same key share one run. Thread-safe.
 template <typename T>
 class SharedRuns {
  public:

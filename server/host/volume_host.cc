@@ -307,9 +307,11 @@ absl::Status VolumeHost::Mount(const CallContext& context, const VolumeId& volum
   return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mount());
 }
 
-absl::Status VolumeHost::CheckUnmount(const CallContext& context, const VolumeId& volume,
-                                      const ConfinedPath& target) {
-  return WalkToMount(deps_, context, volume, target).status();
+absl::StatusOr<std::string> VolumeHost::CheckUnmount(const CallContext& context,
+                                                     const VolumeId& volume,
+                                                     const ConfinedPath& target) {
+  ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, WalkToMount(deps_, context, volume, target));
+  return walked.Path();
 }
 
 absl::Status VolumeHost::Unmount(const CallContext& context, const VolumeId& volume,

@@ -167,9 +167,10 @@ class VolumeHost {
 
   // Removes the mount of `volume` at `target`; the directory stays, and the volume may be missing.
   // NOT_FOUND if `target` is not a mount point, FAILED_PRECONDITION if another volume is mounted
-  // there, and the errors of CheckNotKubelets(). CheckUnmount() returns these errors beforehand.
-  absl::Status CheckUnmount(const CallContext& context, const VolumeId& volume,
-                            const ConfinedPath& target);
+  // there, and the errors of CheckNotKubelets(). CheckUnmount() returns these errors beforehand, or
+  // the path of the mount after links are followed.
+  absl::StatusOr<std::string> CheckUnmount(const CallContext& context, const VolumeId& volume,
+                                           const ConfinedPath& target);
   absl::Status Unmount(const CallContext& context, const VolumeId& volume,
                        const ConfinedPath& target);
 

@@ -106,8 +106,8 @@ class PathRoots {
 enum class Place { kWithinRoots, kBelowRoots };
 
 // The spellings of paths. kStrict accepts what WindowsPath::Parse() accepts. kLenient also accepts
-// `\\?\C:\a`, and `\a` or `/a`. The drive of `\a` is that of the root that contains the path, or of
-// the first root if none does.
+// `\\?\C:\a`, and `\a` or `/a`. `\a` names no drive: it gets the drive of the root that contains
+// it, or of the first root if no root contains it.
 enum class Spelling { kStrict, kLenient };
 
 // A checked path and the trees that it must not leave. The host follows the path's links and

@@ -65,9 +65,9 @@ class IoPort {
 
   absl::Status StartThreads();
   void Run();
-  // Takes completions from Windows into `ready_`, and returns the one that is next in turn. Waits
-  // if there is none, but only polls while completions arrive without a pause. The result has no
-  // operation if no completion is left for this thread.
+  // Takes completions from Windows into `ready_`, and returns the one that is next in turn. If
+  // there is none, waits for one. While completions arrive without a pause, polls instead of
+  // waiting. The result has no operation if no completion is left for this thread.
   Completion Next(Pace* pace);
 
   const win32::UniqueHandle port_;

@@ -23,8 +23,8 @@ class OwnFile {
 
   // Takes over a file that this process has just created, such as the socket of a bind().
   static absl::StatusOr<OwnFile> Adopt(std::string path);
-  // Takes over the file that is open as `opened`, a descriptor or HANDLE. The caller still owns
-  // `opened`.
+  // Takes over the file at `path`. The caller has this file open as `opened`, a descriptor or
+  // HANDLE, which the caller still owns.
   static absl::StatusOr<OwnFile> Adopt(std::string path, intptr_t opened);
 
   // Returns true if the path still names this file, and false if another file or no file has the

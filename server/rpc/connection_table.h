@@ -170,8 +170,8 @@ class ConnectionTable {
   // Returns the time at which the next preface becomes overdue, or the infinite future.
   SteadyTime next_deadline() const;
 
-  // Makes a connection live, after its preface and until End(). The table cannot evict it before
-  // Serve(). REQUIRES: the connection is listed.
+  // Makes a connection live once its preface has arrived. It stays live until End(). The table
+  // cannot evict it before Serve(). REQUIRES: the connection is listed.
   std::shared_ptr<ServedConnection> Promote(ConnectionBeforePreface* connection);
   // Lists a live connection as served. The table ends the connection with `end`.
   void Serve(const std::shared_ptr<ServedConnection>& connection, ServedConnection::End end);
@@ -192,7 +192,7 @@ class ConnectionTable {
   ListenerCounters counters() const;
 
  private:
-  // A tenant's connections to a pipe. The front of each list is evicted first.
+  // A tenant's connections to a pipe. EvictFrom() looks at the front of each list first.
   struct Line {
     size_t connections = 0;
     std::list<ConnectionBeforePreface*> silent;

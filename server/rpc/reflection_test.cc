@@ -25,7 +25,7 @@ using testing::UnorderedElementsAre;
 using Request = grpc::reflection::v1::ServerReflectionRequest;
 using Response = grpc::reflection::v1::ServerReflectionResponse;
 
-// The service is the simulated node's, because its file imports another file.
+// Uses the service of the simulated node, because that service's proto file imports another file.
 class ReflectionTest : public testing::Test {
  protected:
   // Gets the service's name from a message, because the linker omits a file without a used message.

@@ -57,7 +57,7 @@ absl::Status CheckFault(const FaultRule& rule, const std::string& field);
 // Checks all disks and their content for CheckState(), including the disks of iSCSI targets.
 void CheckDisks(NodeState& state, Problems* problems);
 
-// Checks the entries of a share; errors call the share `at`.
+// Checks the entries of a share; `at` is the name of the share in errors.
 void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems);
 
 }  // namespace csi_proxy::machine::simulator

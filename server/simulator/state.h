@@ -233,7 +233,7 @@ struct Service {
 // Which objects the answer of a WMI query contains.
 enum class AnsweredObjects { kAll, kNone, kEachTwice };
 
-// One entry of the table that each rpc and each call of the machine consults first.
+// One entry of the table that each rpc and each call of Operations() consults first.
 struct FaultRule {
   // `volume.FormatVolume`, `volume.*`, `*`, or a call such as `win32.Flush` (see Operations()).
   std::string operation;

@@ -236,8 +236,8 @@ class MessageRoom {
     ~Waiter() = default;
   };
 
-  // Takes room, or queues for it without blocking. A message longer than the room takes it all.
-  // REQUIRES: `waiter` lives until the room is granted or destroyed.
+  // Takes room, or queues for it without blocking. A message longer than all room takes all of
+  // it. REQUIRES: `waiter` lives until the room is granted or this object is destroyed.
   MessageRoom(std::shared_ptr<Http2Account> account, size_t bytes, Waiter* waiter);
   // Gives the room back or leaves the queue, and grants free room to the rooms that wait.
   ~MessageRoom();

@@ -53,8 +53,9 @@ const nghttp2_option* Nghttp2Session::NewOptions() {
   // The account counts resets, over all connections of the client and by a clock of its own.
   constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
   nghttp2_option_set_stream_reset_rate_limit(options, kAny, kAny);
-  // nghttp2 counts a CONTINUATION once for each received piece of its header. OnBeginFrame() counts
-  // frames, but sees no block that nghttp2 drops. Such blocks have nghttp2's limit.
+  // nghttp2 counts a CONTINUATION once for each piece in which its frame header arrives, so this
+  // limit is loose. OnBeginFrame() counts exactly, but is not called for header blocks that nghttp2
+  // drops. These have only this limit.
   nghttp2_option_set_max_continuations(options, 10 * Http2Limits().continuations);
   for (int type = NGHTTP2_CONTINUATION + 1; type <= std::numeric_limits<uint8_t>::max(); ++type) {
     nghttp2_option_set_user_recv_extension_type(options, static_cast<uint8_t>(type));

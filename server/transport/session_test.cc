@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST_F(SessionTest, ACallOfAReleasedClientIsAnswered) {
+TEST_F(SessionTest, ACallLikeThatOfAReleasedGoClientIsAnswered) {
   const int32_t stream = client_->Call("/v1.Volume/Mount", "request");
   Pump();
   ASSERT_EQ(handler_.requests.size(), 1u);

@@ -97,7 +97,7 @@ TEST_F(DiagnoseTest, FindingsAreReportedInTheOrderOfRepair) {
 }
 
 // A driver that repeats UnstageVolume would detach a disk that repair has brought online.
-TEST_F(DiagnoseTest, ADiskThatADriverLeftOfflineIsANote) {
+TEST_F(DiagnoseTest, ADiskThatADriverLeftOfflineIsReportedAsANote) {
   pipes_.answers["storage.ListDisks"].json =
       R"({"disks": [{"number": 7, "offline_reason": "policy", "is_read_only": true}]})";
   const Diagnosis diagnosis = Look();

@@ -32,15 +32,18 @@ constexpr absl::Duration kSettled = absl::Milliseconds(200);
 constexpr absl::Duration kToLook = absl::Seconds(1);
 constexpr absl::Duration kToRestore = absl::Seconds(2);
 
-// Locks the disk's volumes. Returns an error if a volume is mounted at a folder, and NOT_FOUND if
-// another disk has the number.
+// Locks the disk's volumes. Returns an error if a volume is mounted at a folder, NOT_FOUND if
+// another disk has the number, and UNAVAILABLE if a volume leaves the disk meanwhile.
 absl::Status LockUnused(const groups::HandlerDeps& deps, const CallContext& context,
                         const host::DiskDescription& disk, host::NodeVolumes* seen,
                         std::vector<ResourceLocks::Lock>* locks) {
   ABSL_ASSIGN_OR_RETURN(const auto now, deps.host->disk().Describe(context, disk.number));
   if (!host::CheckSame(disk, now).ok()) return absl::NotFoundError("another disk has the number");
   ABSL_ASSIGN_OR_RETURN(auto volumes, deps.host->volume().ListOnDisk(context, disk.number, seen));
-  ABSL_RETURN_IF_ERROR(LockVolumes(context, *deps.host, *deps.locks, nullptr, &volumes, locks));
+  const absl::Status locked =
+      LockVolumes(context, *deps.host, *deps.locks, nullptr, &volumes, locks);
+  if (absl::IsNotFound(locked)) return absl::UnavailableError("a volume of it has just left");
+  ABSL_RETURN_IF_ERROR(locked);
   for (const host::VolumeView& volume : volumes) {
     for (const host::MountPoint& point : volume.mounts) {
       if (!point.is_drive()) return absl::FailedPreconditionError("its volume is mounted");
@@ -129,11 +132,7 @@ absl::Status LockVolumes(const CallContext& context, host::Host& host, ResourceL
     ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(locks, waiting, volume.id));
     held->push_back(std::move(lock));
     ABSL_RETURN_IF_ERROR(host.volume().AwaitFormat(waiting, volume.id));
-    const absl::Status read = host.volume().ReadMounts(context, roots, &volume);
-    // A volume that has left the disk is not in use.
-    if (!absl::IsNotFound(read)) {
-      ABSL_RETURN_IF_ERROR(read);
-    }
+    ABSL_RETURN_IF_ERROR(host.volume().ReadMounts(context, roots, &volume));
   }
   return absl::OkStatus();
 }
@@ -146,7 +145,15 @@ absl::Status Restore(const groups::HandlerDeps& deps, const CallContext& context
   // Lists the volumes again, because a volume may have arrived or been mounted since the call
   // listed them.
   host::NodeVolumes seen;
-  absl::Status undone = LockUnused(deps, context.Afterwards(kToLook), before, &seen, &volumes);
+  const CallContext looking = context.Afterwards(kToLook);
+  absl::Status undone = groups::TryThrice(
+      looking,
+      [&] {
+        volumes.clear();
+        seen.clear();
+        return LockUnused(deps, looking, before, &seen, &volumes);
+      },
+      [](const absl::Status& done) { return !absl::IsUnavailable(done); });
   if (absl::IsNotFound(undone)) return failed;
   const bool may_undo = undone.ok();
   host::DiskHost& host = deps.host->disk();

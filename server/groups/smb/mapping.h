@@ -1,5 +1,5 @@
-// Steps of the groups smb and storage on shares. REQUIRES for FindMapping(), Map() and Unmap(): the
-// caller holds the share's lock.
+// Steps on shares, for the groups smb and storage. REQUIRES for FindMapping(), Map() and Unmap():
+// the caller holds the share's lock.
 #pragma once
 
 #include <functional>

@@ -233,7 +233,7 @@ TEST_F(ShareStagingTest, ARefusalNamesNoObjectOfAnotherTenant) {
 }
 
 // The two tenants write the name of one share in different cases.
-TEST_F(ShareStagingTest, SpellingsInDifferentCaseNameTheSameShare) {
+TEST_F(ShareStagingTest, ShareNamesAreComparedCaseInsensitively) {
   deps_.bind_smb_credentials = true;
   Remake();
   for (const auto& [name, other] : {std::pair{"dATa2", "Data2"},

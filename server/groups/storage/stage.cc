@@ -104,6 +104,8 @@ class VolumeStager {
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
     ABSL_RETURN_IF_ERROR(host::CheckSame(found, disk_));
+    // Only a value that the disk itself reported can be compared later.
+    if (found.status.ok()) disk_.page83 = found.page83;
     ABSL_RETURN_IF_ERROR(Prefixed("disk", host::CheckNotWindows(disk_)));
     ABSL_ASSIGN_OR_RETURN(const auto volumes,
                           host_.volume().LookAtDisk(context_, number_, roots(), &seen_));
@@ -186,6 +188,7 @@ class VolumeStager {
       if (before_->is_read_only || online.was_online_read_only) AddStep(StorageStep::kMadeWritable);
       ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
       ABSL_RETURN_IF_ERROR(host::CheckSame(*before_, disk_));
+      disk_.page83 = before_->page83;
     }
     ABSL_RETURN_IF_ERROR(Partition());
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned", &seen_);

@@ -205,8 +205,7 @@ class TargetStager {
   absl::Status ConnectBy(const IscsiPortal& portal, absl::Duration time) {
     const CallContext context = context_.WithTimeout(time);
     absl::Status status;
-    // Tries twice, because an UnstageTarget call that began before this call may remove the portal.
-    // Such a call removes it only once.
+    // Tries twice, because an earlier UnstageTarget call may still remove the portal once.
     for (const bool is_last : {false, true}) {
       status = Register(context, portal);
       if (status.ok()) status = LogIn(context, portal);
@@ -358,9 +357,7 @@ class TargetStager {
 
 absl::StatusOr<StageTargetResponse> StorageService::StageTarget(const CallContext& context,
                                                                 const StageTargetRequest& request) {
-  if (request.portals.empty()) {
-    return absl::InvalidArgumentError("portals: is empty");
-  }
+  if (request.portals.empty()) return absl::InvalidArgumentError("portals: is empty");
   ABSL_ASSIGN_OR_RETURN(auto portals, ReadPortals("portals", request.portals));
   for (size_t i = 0; i < portals.size(); ++i) {
     if (!request.multipath || IsIpAddress(portals[i].address)) continue;

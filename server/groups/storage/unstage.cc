@@ -131,8 +131,11 @@ class VolumeUnstager {
     if (!state.exists) return absl::OkStatus();
     if (state.volume.has_value()) {
       response_.volume_id = state.volume->ToString();
-      // The disk must stay online if the mount must stay.
-      ABSL_RETURN_IF_ERROR(host_.volume().CheckUnmount(context_, *state.volume, target_));
+      // The disk must stay online if the mount must stay. A link on the way may lead to another
+      // mount of the volume than it did in Look(), so only the path that was checked counts as
+      // here.
+      ABSL_ASSIGN_OR_RETURN(real_path_,
+                            host_.volume().CheckUnmount(context_, *state.volume, target_));
       if (state.disk.has_value() || state.is_unknown) {
         ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*state.volume, state.disk));
       }
@@ -239,7 +242,7 @@ class VolumeUnstager {
   const ConfinedPath& target_;
   const bool keep_online_;
   StepClock clock_;
-  // LinkInfo::real_path of the target.
+  // The path of the target after links are followed.
   std::string real_path_;
   // OK, or the reason why a lock was not free in time.
   absl::Status lacks_lock_;

@@ -139,7 +139,7 @@ TEST(WqlLiteralTest, EachTypeHasItsLiteral) {
 
 // WQL compares a char16 with quoted text. 0, WMI's value for no drive letter, becomes an empty
 // literal.
-TEST(WqlLiteralTest, CharactersAreQuotedAndNulIsEmpty) {
+TEST(WqlLiteralTest, CharactersAreQuotedAndNulBecomesAnEmptyLiteral) {
   EXPECT_EQ(WqlLiteral(Value::Char16(u'D')), "'D'");
   EXPECT_EQ(WqlLiteral(Value::Char16(u'd')), "'d'");
   EXPECT_EQ(WqlLiteral(Value::Char16(u'\'')), R"('\'')");

@@ -97,8 +97,8 @@ class Npfs::Process final : public PipeCalls {
 
  private:
   absl::StatusOr<void*> MakeInstance(const std::string& path, Creation creation);
-  // Returns true if the process may give a pipe this owner: none, its user or one of its groups.
-  // Other owners need a privilege.
+  // Returns true if the process may make `owner` the owner of a pipe: if `owner` is empty, the
+  // process's user or one of the process's groups. Other owners need a privilege.
   bool MayOwn(const std::string& owner) const;
   // Returns true until Crash() or Close() closes the handle `instance`.
   bool Has(void* instance) const { return handles_.contains(static_cast<Instance*>(instance)); }

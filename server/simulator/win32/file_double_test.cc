@@ -41,7 +41,7 @@ TEST_F(FileDoubleTest, ANameMustBeOnePathComponent) {
   EXPECT_THAT(directory->CreateDirectory(std::string(255, 'a')), IsOk());
 }
 
-TEST_F(FileDoubleTest, OpensForDeletionConflictWithOtherOpens) {
+TEST_F(FileDoubleTest, OpeningForDeletionConflictsWithOtherOpens) {
   const std::unique_ptr<File> directory = TestDirectory();
   { OpenedFile made = directory->CreateDirectory("a"); }
   for (const Access first : {Access::kRead, Access::kWriteAttributes, Access::kDelete}) {

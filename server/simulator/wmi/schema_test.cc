@@ -176,7 +176,7 @@ TEST_F(InstancesTest, InstancesReturnsOnlyTheWantedObjectsOfALargeClass) {
         }
       }
     }
-    // The number of all disks, partitions, volumes and mappings of this node.
+    // The numbers of disks, partitions, volumes and mappings that WMI shows.
     EXPECT_EQ(narrowed, 6u + 5u + 3u + 3u);
   });
   const auto count = [&](const char* of, const char* property, const Value& value,

@@ -11,7 +11,7 @@ namespace {
 
 using ComSessionLostTest = FakeWmiTest;
 
-TEST_F(ComSessionLostTest, AfterALostConnectionQueriesAreRepeatedOnce) {
+TEST_F(ComSessionLostTest, QueriesAreRepeatedOnceAfterALostConnection) {
   for (const uint32_t lost :
        {hresult::kRpcServerUnavailable, hresult::kRpcDisconnected, hresult::kRpcCallFailed,
         hresult::kRpcCallFailedDne, hresult::kShuttingDown, hresult::kTransportFailure}) {
