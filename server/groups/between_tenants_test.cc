@@ -287,31 +287,6 @@ TEST(BetweenTenantsTest, AVolumeIsFlushedAlthoughReadsOfManyDisksHang) {
   EXPECT_EQ(unstaged->steps.front(), StorageStep::kFlushed);
 }
 
-// The initiator would open two sessions by one portal.
-TEST(BetweenTenantsTest, StageTargetWaitsForALoginThatTheFirstCallHasLeft) {
-  const auto node = Node();
-  node->core()->Change([](NodeState& state) {
-    state.iscsi_portals[1].targets[0].connected = false;
-    state.faults = {Late("wmi.Invoke/MSFT_iSCSITarget.Connect", absl::Seconds(25))};
-    state.faults[0].times = 2;
-  });
-  Process process(node.get());
-  const auto stage = [&](absl::Duration limit) {
-    return process.storage
-        ->StageTarget(CallContext().WithTimeout(limit), {.portals = {"10.0.0.5"},
-                                                         .iqn = "iqn.2026-01.example:data",
-                                                         .lun_id = "0",
-                                                         .multipath = true,
-                                                         .target_path = Below("new")})
-        .status();
-  };
-  EXPECT_TRUE(absl::IsDeadlineExceeded(stage(absl::Seconds(10))));
-  EXPECT_EQ(stage(absl::Minutes(2)), absl::OkStatus());
-  const auto left = node->Snapshot().faults;
-  ASSERT_EQ(left.size(), 1u) << "the second call has logged in, too";
-  EXPECT_EQ(left[0].times, 1u);
-}
-
 // The older calls find the disk online, so the driver does not call SetDiskState.
 TEST(BetweenTenantsTest, ALateOfflineCallDoesNotBreakALaterMountByTheOlderCalls) {
   const auto node = Node();

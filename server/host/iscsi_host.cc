@@ -55,12 +55,9 @@ std::string PortalObject(const IscsiPortal& portal) {
   return absl::AsciiStrToLower(FoldName(PortalName(portal)));
 }
 
-// Return DetachedRuns' name of the logins at a target, and of the logins by one portal.
+// Returns DetachedRuns' name of the logins at a target.
 std::string LoginsName(const std::string& iqn) {
   return absl::StrCat("a login at target ", FoldName(iqn));
-}
-std::string LoginsName(const std::string& iqn, const IscsiPortal& portal) {
-  return absl::StrCat(LoginsName(iqn), " by ", PortalObject(portal));
 }
 
 // Opens a session. Returns its id, or "" if the method does not return the id.
@@ -79,7 +76,7 @@ absl::StatusOr<std::string> LogIn(cim::Session& wmi, DetachedRuns& setups,
   arguments["IsMultipathEnabled"] = Value::Boolean(options.allow_multipath);
   const auto id = std::make_shared<std::string>();
   ABSL_RETURN_IF_ERROR(setups.Run(
-      context, {LoginsName(iqn), LoginsName(iqn, portal)},
+      context, {LoginsName(iqn)},
       [&wmi, arguments = std::move(arguments), iqn, id](const CallContext& run) -> absl::Status {
         cim::Object out;
         ABSL_RETURN_IF_ERROR(Invoke(wmi, run, "MSFT_iSCSITarget", "Connect", arguments,
@@ -316,10 +313,8 @@ absl::Status IscsiHost::AwaitEnds(const CallContext& context, const std::string&
   return changes_.Await(context, SessionsName(iqn));
 }
 
-absl::Status IscsiHost::AwaitLogins(const CallContext& context, const std::string& iqn,
-                                    const IscsiPortal* portal) {
-  return setups_.Await(context, portal == nullptr ? LoginsName(iqn) : LoginsName(iqn, *portal),
-                       DetachedRuns::Whose::kLeftOfTenant);
+absl::Status IscsiHost::AwaitLogins(const CallContext& context, const std::string& iqn) {
+  return setups_.Await(context, LoginsName(iqn), DetachedRuns::Whose::kLeftOfTenant);
 }
 
 absl::Status IscsiHost::EndAll(const CallContext& context, const std::string& iqn,

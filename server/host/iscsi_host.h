@@ -100,9 +100,8 @@ class IscsiHost {
   // caller has left. Until then a session may end at any time.
   absl::Status AwaitEnds(const CallContext& context, const std::string& iqn);
   // Waits for the end of each Connect() or OpenSession() that a caller of the same tenant has left.
-  // Until then another session of the tenant may begin. With `portal`, only of the logins by it.
-  absl::Status AwaitLogins(const CallContext& context, const std::string& iqn,
-                           const IscsiPortal* portal = nullptr);
+  // Until then another session of the tenant may begin.
+  absl::Status AwaitLogins(const CallContext& context, const std::string& iqn);
   // Connects the target after AwaitEnds(). FAILED_PRECONDITION if authentication fails,
   // ALREADY_EXISTS if connected.
   absl::Status Connect(const CallContext& context, const IscsiPortal& portal,

@@ -236,8 +236,6 @@ class TargetStager {
   absl::Status LogIn(const CallContext& context, const IscsiPortal& portal) {
     ABSL_ASSIGN_OR_RETURN(const auto lock,
                           groups::LockSession(*deps_.locks, context, request_.iqn, portal));
-    // A login that an earlier call has left may still open its session.
-    ABSL_RETURN_IF_ERROR(host_.iscsi().AwaitLogins(context, request_.iqn, &portal));
     // Another call may have logged in, or may be doing so now.
     for (const bool beside_others : {request_.multipath, true}) {
       ABSL_RETURN_IF_ERROR(LookAtSessions(context));
