@@ -46,6 +46,10 @@ Describe "a script of bootstrap" {
     $sddl = "O:BAG:DUD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"; Remove-Item "$drive/k/csi-proxy.log"; New-Item -ItemType SymbolicLink -Path "$drive/k/csi-proxy.log" -Target "$drive/words" | Out-Null
     Invoke-Script "aks.ps1" | Should -HaveCount 8; (Get-Item "$drive/k/csi-proxy.log").LinkType | Should -BeNullOrEmpty
   }
+  It "upgrades to the same program after an interrupted upgrade" {
+    $services, $images, $same = @{}, @{ csiproxy = 'C:\k\csi-proxy.exe' }, $true; Invoke-Script "upgrade.ps1" | Should -HaveCount 1
+    Set-Content "$drive/k/csi-proxy.exe.upgrading" "ran"; @(Invoke-Script "upgrade.ps1")[0] | Should -BeLike "*``[upgrade``]*"; Remove-Item "$drive/k/csi-proxy.exe.upgrading"
+  }
   It "ends when a program fails: <_>" -ForEach "install.ps1", "upgrade.ps1 -RepairFolders", "kube-up.ps1 -LogsDirectory 'C:\logs 3'", "aks.ps1", "aks.ps1 -Native" {
     $services, $images = @{ "csi-proxy" = "Stopped" }, @{ csiproxy = 'C:\csi-proxy.exe' }; $all = @(Invoke-Script $_).Count; $all | Should -BeGreaterThan 1
     foreach ($number in 1..$all) { Remove-Item -Recurse "$drive/k/*.log", "$drive/logs 3" -ErrorAction SilentlyContinue; $env:FAIL_AT = $number; $words = Invoke-Script $_; $words[-1] | Should -Match "^thrown: .* failed with exit code 1"; $words.Count | Should -Be ($number + 1) }
