@@ -40,9 +40,7 @@ constexpr size_t kMaxLabelBytes = 3 * kMaxLabelUnits;
 // publishes them below `pods` of its own directory.
 bool IsKubelets(const host::MountPoint& point) {
   const std::vector<absl::string_view> names = absl::StrSplit(point.path, '\\');
-  return absl::c_any_of(names, [](absl::string_view name) {
-    return EqualNames(name, "plugins") || EqualNames(name, "pods");
-  });
+  return absl::c_any_of(names, IsKubeletsFolder);
 }
 
 // Returns FAILED_PRECONDITION if the volume is mounted at a folder, because drivers format a volume

@@ -378,10 +378,6 @@ bool IsBelow(const PathRoots& roots, const WindowsPath& path) {
   return !path.components().empty() && roots.Contains(path.Parent());
 }
 
-bool IsKubeletsFolder(absl::string_view name) {
-  return EqualNames(name, "plugins") || EqualNames(name, "pods");
-}
-
 std::vector<std::string> NamesBelow(const PathRoots& roots, const WindowsPath& path) {
   size_t above = path.components().size();
   for (const WindowsPath& root : roots.roots()) {

@@ -85,9 +85,6 @@ absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked);
 // Returns true if `path` is strictly below a root. There callers may put links and mount points.
 bool IsBelow(const PathRoots& roots, const WindowsPath& path);
 
-// Returns true for `plugins` and `pods`, where a kubelet keeps all volumes.
-bool IsKubeletsFolder(absl::string_view name);
-
 // Returns the components of `path` below its root; below the outermost root if there are several.
 // The root's last name comes first if it is an IsKubeletsFolder(). Otherwise IsPodsDirectory()
 // would not recognise a pod's folder. Returns none for a path that is not in the roots.

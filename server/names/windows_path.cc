@@ -270,10 +270,12 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
   return a.empty() && b.empty();
 }
 
+bool IsKubeletsFolder(absl::string_view name) {
+  return EqualNames(name, "plugins") || EqualNames(name, "pods");
+}
+
 bool IsPodsDirectory(const std::vector<std::string>& names) {
-  const auto pods = std::find_if(names.begin(), names.end(), [](const std::string& name) {
-    return EqualNames(name, "pods") || EqualNames(name, "plugins");
-  });
+  const auto pods = std::find_if(names.begin(), names.end(), IsKubeletsFolder);
   if (pods != names.end() && EqualNames(*pods, "plugins")) return false;
   // The number of names below `pods`. The first of them is the name of the pod's directory.
   const auto size = names.end() - pods - 1;

@@ -64,6 +64,9 @@ class WindowsPath {
 // Returns true if Windows takes two names for one: if they are equal after UpperCase().
 bool EqualNames(absl::string_view a, absl::string_view b);
 
+// Returns true for `plugins` and `pods`, where a kubelet keeps all volumes.
+bool IsKubeletsFolder(absl::string_view name);
+
 // Returns true if a pod may write to the directory whose path has the components `names`, relative
 // to the kubelet's directory. A pod may write only below `pods`, and not in a `pods` below
 // `plugins`. Only the kubelet and drivers may write in `pods\UID`, in `volumes` there, in

@@ -40,9 +40,7 @@ bool MayBeKubelets(const std::string& where) {
   const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", where);
   if (!path.ok() || path->components().empty()) return false;
   const std::vector<std::string>& names = path->components();
-  return std::find_if(names.begin(), names.end(), [](const std::string& name) {
-           return EqualNames(name, "pods") || EqualNames(name, "plugins");
-         }) == std::prev(names.end());
+  return std::find_if(names.begin(), names.end(), IsKubeletsFolder) == std::prev(names.end());
 }
 
 // Returns true if `where` contains `folder`, and contains no `other` before it.
