@@ -56,7 +56,7 @@ class Installer {
   struct Environment {
     ServiceManager* services;
     Folders* folders;
-    // The locks between the installers of this node.
+    // The locks that keep two installers of this node from working concurrently.
     ProcessLocks* locks;
     // Returns the pipes that answer.
     std::function<std::set<std::string>()> answering_pipes;
@@ -125,6 +125,7 @@ class Installer {
   absl::Status CheckProgram(const std::filesystem::path& file);
   absl::Status PutBack(const std::filesystem::path& target, const Before& before);
   absl::Status RunAgain(const std::filesystem::path& target, const Before& before);
+  absl::Status StartAfterFailedStop();
 
   // Returns the lock that excludes other installers.
   absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> Lock();

@@ -167,6 +167,13 @@ absl::Status Installer::CheckProgram(const fs::path& file) {
                                                 "install"));
 }
 
+// Starts the service after a failed stop: it may still end, as asked, and would not run again.
+absl::Status Installer::StartAfterFailedStop() {
+  absl::Status started = Start();
+  if (!started.ok() && Await(ServiceState::kStopped).ok()) started = Start();
+  return started;
+}
+
 // Stops the service, and gives the last program that worked its place back.
 absl::Status Installer::PutBack(const fs::path& target, const Before& before) {
   const fs::path previous = With(target, before.suffix);
@@ -175,11 +182,7 @@ absl::Status Installer::PutBack(const fs::path& target, const Before& before) {
   ABSL_RETURN_IF_ERROR(CheckProgram(moved ? previous : target));
   absl::Status done = Stop();
   if (done.ok() && moved) done = Move(previous, target);
-  // After a failed stop, the service may still end, as asked, and would not run again.
-  if (!done.ok() && before.ran && CheckProgram(target).ok() && !Start().ok() &&
-      Await(ServiceState::kStopped).ok()) {
-    (void)Start();
-  }
+  if (!done.ok() && before.ran && CheckProgram(target).ok()) (void)StartAfterFailedStop();
   return done;
 }
 
@@ -212,7 +215,7 @@ absl::Status Installer::Replace(const fs::path& program, bool repair_folders) {
   }
   // In an unsafe folder, the new program could be replaced before SYSTEM runs it.
   ABSL_RETURN_IF_ERROR(MakeFolderSafe(target.parent_path(), FolderUse::kPrograms, repair_folders));
-  const fs::path incoming = fs::path(target) += ".new";
+  const fs::path incoming = With(target, ".new");
   if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
                          program.string(), ", start it, check that its pipes answer"))) {
     return absl::OkStatus();
@@ -244,9 +247,7 @@ absl::Status Installer::Replace(const fs::path& program, bool repair_folders) {
   }
   if (const absl::Status stopped = Stop(); !stopped.ok()) {
     fs::remove(incoming, error);
-    // The service may end after this, as asked, and would not run again.
-    absl::Status again = before.ran ? Start() : absl::OkStatus();
-    if (!again.ok() && Await(ServiceState::kStopped).ok()) again = Start();
+    absl::Status again = before.ran ? StartAfterFailedStop() : absl::OkStatus();
     if (again.ok()) again = Remove(marker);
     if (again.ok()) return stopped;
     return absl::Status(stopped.code(), absl::StrCat(stopped.message(),
