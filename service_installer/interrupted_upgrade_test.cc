@@ -233,7 +233,7 @@ TEST_F(InterruptedTest, DryRunOnlyPrints) {
 }
 
 // Another account may have made the files.
-TEST_F(InterruptedTest, NoUnsafeProgramIsPutBackOrStarted) {
+TEST_F(InterruptedTest, TheInstallerRefusesToPutBackAnUnsafeProgram) {
   Interrupt(kWhileWaiting);
   folders_.files = {{File(".old"), OfAUser()}};
   for (const absl::Status& status : {Upgrade("serves v3"), Install("serves v3")}) {

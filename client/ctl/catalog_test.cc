@@ -152,7 +152,7 @@ TEST(CatalogTest, TheHubMarksCallsThatChangeNothing) {
   EXPECT_FALSE(catalog.ChangesNothing(renamed));
 }
 
-TEST(CatalogTest, NoTwoFieldsOfARequestDifferOnlyInSpelling) {
+TEST(CatalogTest, FieldsOfARequestHaveDistinctPlainNames) {
   for (const Method& method : TheCatalog().AllMethods()) {
     std::set<std::string> names;
     const pb::Descriptor* const type = method.descriptor->input_type();

@@ -10,8 +10,8 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// The number of idle threads that are kept. Further idle threads end if at least one thread was
-// idle at every moment of the last kSurplusThread.
+// The number of idle threads that stay. A further idle thread ends if, during all of the last
+// kSurplusThread, at least one thread was idle.
 constexpr size_t kIdleThreads = 1;
 constexpr std::chrono::milliseconds kSurplusThread{1000};
 
@@ -93,7 +93,7 @@ class Executor::Waiter final : public Task {
 
 void Executor::Slot::Reclaim() {
   const MutexLock lock(executor_->mutex_);
-  // Goes ahead of waiters, because they are over a limit or lack a thread. This task has a thread.
+  // This task goes ahead of the waiting tasks, because they are over a limit or lack a thread.
   if (executor_->MayRun(*queue_)) {
     executor_->Count(*queue_, &TenantQueue::running_, 1);
     return;

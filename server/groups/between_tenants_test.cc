@@ -535,7 +535,7 @@ TEST(ExchangedDisksTest, PartitionDiskWritesToNoOtherDisk) {
 }
 
 // The other disk has the same number and path.
-TEST(ExchangedDisksTest, NoDiskIsInitializedThatIsAttachedInPlaceOfTheBlankOne) {
+TEST(ExchangedDisksTest, StageVolumeAndPartitionDiskRefuseADiskThatReplacedABlankOne) {
   for (const bool by_stage : {false, true}) {
     SCOPED_TRACE(by_stage);
     ExchangedDisks disks("win32.Read");

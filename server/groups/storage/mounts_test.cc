@@ -201,7 +201,7 @@ TEST_F(MountsTest, ATeardownBelowALinkNeedsNoOtherWorkingDirectory) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(3));
 }
 
-TEST_F(MountsTest, NoTeardownBelowALinkRemovesAWorkingDirectory) {
+TEST_F(MountsTest, RmdirBelowALinkKeepsWorkingDirectories) {
   ASSERT_TRUE(Mkdir(Below(R"(plugins\above\own)")).ok());
   ASSERT_TRUE(Mkdir(Below(R"(plugins\moved)")).ok());
   ASSERT_TRUE(node_->MakeLink(R"(C:\alias)", Below(R"(plugins\moved)")).ok());
