@@ -31,7 +31,7 @@ struct NodeRules {
   // True if calls may map shares of this node.
   bool allow_local_shares = false;
   // Ends the error for a share of this node, and says how the operator permits such shares. Empty
-  // in an embedded node, whose options cannot permit them.
+  // in an embedded node, because its options cannot permit such shares.
   std::string local_shares_remedy = {};
   // If true, PartitionDisk and FormatVolume of the released versions, and FormatVolume of the
   // storage group with `overwrite`, refuse disks and volumes with data that Windows does not

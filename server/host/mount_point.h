@@ -42,10 +42,10 @@ absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context
 // Returns FAILED_PRECONDITION if `at` ends at the link or mount `plugins` or `pods` of a root. Such
 // a link or mount moves the kubelet's data to another disk, and without it all pods would lose
 // their volumes. Returns PERMISSION_DENIED if a link or mount leads `path` to a root or above a
-// root. Compares resolved paths, because a link below a root may lead to any of these entries. If a
-// root cannot be opened within a second, compares only its name, because a broken disk of another
-// root must not stop a teardown. An error names only `path`. REQUIRES: `at` is the end of `path`,
-// and exists.
+// root. Compares resolved paths, because a link below a root may lead to any of these entries. If
+// the disk of a root is broken or mute for a second, compares only the root's name, because the
+// disk of another root must not stop a teardown. An error names only `path`. REQUIRES: `at` is the
+// end of `path`, and exists.
 absl::Status CheckNotKubelets(const HostDeps& deps, const CallContext& context,
                               const ConfinedPath& path, const ResolvedPath& at);
 

@@ -58,8 +58,8 @@ struct Http2Limits {
   // The most requests of a client that have begun to arrive but are not complete. gRPC's clients
   // send a request in one piece.
   size_t unfinished = 512;
-  // The most calls under way on all connections of a client. No API group queues as many calls for
-  // one client.
+  // The most calls under way on all connections of a client. With the default flags no API group
+  // queues as many calls for one client.
   size_t calls = 1024;
   // RST_STREAMs of both sides: the server resets a stream that has broken a rule (CVE-2025-8671).
   // An honest client may cancel all its calls concurrently.

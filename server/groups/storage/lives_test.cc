@@ -86,8 +86,8 @@ TEST_P(CloudLivesTest, ADiskThatArrivesDuringTheCallIsStaged) {
   Live(*node, number, name);
 }
 
-// Takes each disk that Windows or the node uses, and requests it by each of its selectors, also by
-// those of other disks, too. The disk must not change, even if the call succeeds.
+// Requests each disk that Windows or the node uses, by each of its selectors. Other disks may have
+// the same selector. The disk must not change, even if the call succeeds.
 TEST_P(CloudLivesTest, ADiskThatTheNodeUsesIsNeverChanged) {
   const NodeState state = CloudNode(GetParam())->Snapshot();
   int kept = 0;

@@ -27,8 +27,8 @@ std::optional<absl::string_view> TakeName(absl::string_view* text);
 std::string Quoted(absl::string_view text);
 
 // Returns the path of the instance with these keys, in the order of the class. A missing key
-// becomes the empty text `""`. Returns an empty string for a class without keys, whose instances
-// have no path.
+// becomes the empty text `""`. An instance of a class without keys has no path: returns
+// an empty string.
 std::string MakePath(const Class& of, const cim::Properties& keys);
 
 struct ObjectPath {
