@@ -20,7 +20,7 @@ namespace {
 // because go-winio's listener never serves its first instance.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
-// After a failed attempt all callers pause, first for kFirstPause, finally for kLongestPause.
+// How long Get() returns a failure before it tries again: first kFirstPause, finally kLongestPause.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 

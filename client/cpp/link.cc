@@ -41,7 +41,7 @@ class Abandoned {
 }  // namespace
 
 std::chrono::system_clock::time_point ForGrpc(SteadyTime deadline) {
-  // gRPC treats a time before 1970 as one that never comes.
+  // Clamps a past deadline to now, because gRPC treats a time before 1970 as one that never comes.
   return absl::ToChronoTime(absl::Now() +
                             std::max(deadline - SteadyTime::Now(), absl::ZeroDuration()));
 }

@@ -83,8 +83,8 @@ pass, a repair failed, or a check was not possible; 2 wrong usage; 3 the service
 
 using Convert = std::function<void(const std::string& text)>;
 
-// Returns a function that sets `*value`, and throws if the text of the flag `name` is no positive
-// duration.
+// Returns a function that sets `*value`, and throws unless the text of the flag `name` is a
+// positive duration.
 Convert ToDuration(const char* name, absl::Duration* value) {
   return [name, value](const std::string& text) {
     if (absl::ParseDuration(text, value) && *value > absl::ZeroDuration()) return;

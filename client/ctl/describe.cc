@@ -268,9 +268,9 @@ std::string GroupHelp(const Catalog& catalog, const std::string& group,
   return absl::StrCat(text, "Help on one: csi-proxyctl help ", group, " METHOD\n");
 }
 
-// The value of flags in examples of some methods, or of all if `methods` is empty. Blanks separate
-// the names in `methods` and `flags`. A flag without a row is left out; nullptr means a boolean
-// flag without a value.
+// The value that each of `flags` has in the examples of `methods`, or of all methods if `methods`
+// is empty. Blanks separate the names. A null `value` stands for a boolean flag without a value.
+// Examples leave out flags without a row.
 struct Value {
   absl::string_view methods, flags;
   const char* value;

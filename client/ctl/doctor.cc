@@ -1,5 +1,5 @@
-// The command doctor, which examines the pipes and makes a cheap call of each group, and the remote
-// Pipes.
+// Defines NewRemotePipes(), and the command doctor, which examines the pipes and makes a cheap call
+// of each group.
 #include <google/protobuf/empty.pb.h>
 
 #include <algorithm>

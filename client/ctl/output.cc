@@ -161,8 +161,8 @@ std::string PowerShellCommand(absl::string_view command, const Fields& fields) {
         return absl::StrCat(command, " (the ", field,
                             " has characters that are not safe to paste, and is not shown here)");
       }
-      // PowerShell reads each of these as a single quote, and two of them in a row as the second
-      // (github.com/PowerShell/PowerShell, engine/parser/CharTraits.cs, IsSingleQuote).
+      // Doubles a quote: PowerShell ends the text at each of these characters, unless two follow
+      // each other (github.com/PowerShell/PowerShell, engine/parser/CharTraits.cs, IsSingleQuote).
       if (c == U'\'' || (c >= 0x2018 && c <= 0x201B)) AppendUtf8(c, &line);
       AppendUtf8(c, &line);
     }

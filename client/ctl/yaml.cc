@@ -65,7 +65,7 @@ std::string Quoted(const std::string& text) {
 
 class Writer {
  public:
-  // Writes a message. `continues_line` is true if it follows the dash of a list item on its line.
+  // Writes a message. The first field begins on the current line if `continues_line` is true.
   void Fields(const pb::Message& message, size_t indent, bool continues_line) {
     const size_t before = yaml_.size();
     std::vector<const Field*> fields = FieldsOf(*message.GetDescriptor());

@@ -61,7 +61,7 @@ void Append(const grpc_slice_buffer& slices, std::string* text) {
   }
 }
 
-// A stream in gRPC's form. gRPC and each operation under way hold a reference.
+// Makes a stream an endpoint of gRPC. gRPC and each operation under way hold a reference.
 class Endpoint final : public grpc_endpoint {
  public:
   explicit Endpoint(Connection connection) : connection_(std::move(connection)) {
@@ -82,7 +82,8 @@ class Endpoint final : public grpc_endpoint {
 
   ~Endpoint() { NotifyClosed(); }
 
-  // Reports the end early, because gRPC keeps the endpoint of a broken connection with the channel.
+  // Reports the end before destruction, because a broken connection's endpoint lives as long as
+  // its channel.
   void NotifyClosed() {
     if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }

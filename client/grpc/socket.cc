@@ -48,8 +48,7 @@ absl::Status SetBlocking(SOCKET socket, bool blocking) {
   return absl::OkStatus();
 }
 
-// Waits until a connection is made or has failed, at most until `deadline`. Returns the error, or
-// 0.
+// Waits until a connection is made or has failed, at most until `deadline`. Returns the error or 0.
 DWORD AwaitConnected(SOCKET socket, SteadyTime deadline) {
   while (true) {
     fd_set made, failed;
@@ -103,9 +102,9 @@ absl::StatusOr<Socket> Bind(const SocketAddress& address) {
   return socket;
 }
 
-// Go connects Unix sockets by a call that blocks its thread (canUseConnectEx in
-// https://github.com/golang/go/blob/master/src/net/fd_windows.go). curl, a part of Windows,
-// connects as this function does.
+// Connects without blocking and waits in select(), as curl, a part of Windows, does. Go connects
+// Unix sockets by a call that blocks its thread (canUseConnectEx in
+// https://github.com/golang/go/blob/master/src/net/fd_windows.go).
 absl::StatusOr<Socket> Connect(const SocketAddress& address, SteadyTime deadline) {
   absl::StatusOr<Socket> socket = NewSocket(address.family());
   if (!socket.ok()) return socket.status();
@@ -193,7 +192,7 @@ void SocketListener::Run() {
         continue;
       }
     }
-    // The client has already closed its end, or memory is short.
+    // Accepting fails if the client has already closed its end, or if memory is short.
     if (StopsWithin(kTryAgainMs)) return;
   }
 }
@@ -201,7 +200,7 @@ void SocketListener::Run() {
 absl::StatusOr<Socket> SocketListener::Accept() {
   absl::StatusOr<Socket> socket = NewSocket(family_);
   if (!socket.ok()) return socket.status();
-  // Each address needs 16 bytes more than the longest of its family.
+  // Each address needs 16 bytes more than the longest address of its family.
   constexpr DWORD kAddressBytes = sizeof(sockaddr_storage) + 16;
   char addresses[2 * kAddressBytes];
   OVERLAPPED operation{};

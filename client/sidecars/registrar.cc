@@ -133,8 +133,8 @@ void Registrar::Withdraw() {
   }
   stop_.NotifyAll();
   watcher_.join();
-  // Counts an uncheckable socket as ours, because Mark() does not remove another registrar's
-  // marker.
+  // Counts a socket that cannot be checked as ours. This is safe, because Mark() does not remove
+  // another registrar's marker.
   const bool ours = server_ != nullptr && server_->in_place().value_or(true);
   server_.reset();
   SetRegistered(false);

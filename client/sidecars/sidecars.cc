@@ -297,11 +297,11 @@ class Running final : public Sidecars {
 
   Endpoints AllEndpoints() {
     Endpoints endpoints;
-    // Parse() succeeds, because Check() has parsed the address.
     const auto once = [this](HttpHandler answer) -> HttpHandler {
       return [this, answer = std::move(answer)] { return OnceDriverAnswers(answer); };
     };
     const auto paths_at = [&endpoints](const std::string& text) -> Paths& {
+      // Parse() succeeds, because Check() has parsed the address.
       HostPort address = *HostPort::Parse("", text);
       // 0.0.0.0 and :: stand for all addresses, as an empty host does.
       if (address.host == "0.0.0.0" || address.host == "::") address.host.clear();

@@ -259,7 +259,7 @@ absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std:
   ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   while (true) {
     ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
-    // EAGAIN means that the listener's queue is full
+    // Repeats connect() after any error. EAGAIN means that the listener's queue is full
     // (https://man7.org/linux/man-pages/man2/connect.2.html).
     if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
       int pair[2];

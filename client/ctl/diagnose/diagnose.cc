@@ -22,8 +22,8 @@ namespace csi_proxy::ctl {
 namespace diagnose {
 namespace {
 
-// Sorts findings by kind. Returns an error if the service answered no call, or if `rpcs` was asked
-// for a field that the API does not have.
+// Sorts findings by kind. Returns an error if neither a call nor the metrics were answered, or if
+// `rpcs` was asked for a field that the API does not have.
 absl::Status CheckAndSort(const Rpcs& rpcs, Findings& findings) {
   const auto rank = [](const FindingWithRepair& one) {
     return std::find(std::begin(kKinds), std::end(kKinds), one.finding.kind());
@@ -119,8 +119,8 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
   end(is_kept ? CHANGED : DONE, is_kept ? "the mapping stays: a link may use it now" : "");
 }
 
-// The timeout of a call without --timeout. It is short, because a person waits, and a class of WMI
-// may hang.
+// The timeout of diagnose's calls if --timeout is not given. The timeout is short, because a person
+// waits, and a class of WMI may hang.
 constexpr absl::Duration kLookTimeout = absl::Seconds(2);
 
 // Returns the kinds to repair. INVALID_ARGUMENT lists the valid kinds.

@@ -117,7 +117,7 @@ void LookAtHealth(Rpcs& rpcs, Findings* findings) {
   Fields ids;
   for (const auto& [id, path] : findings->volumes) ids.emplace_back("volume_ids", id);
   const Answer answer = findings->Ask(rpcs, "ListVolumeHealth", ids, "the health of volumes");
-  std::map<std::string, std::vector<std::string>> unknown;  // The volumes by the reason.
+  std::map<std::string, std::vector<std::string>> unknown;  // Volumes, keyed by the reason.
   for (const Answer& volume : answer.Each("volumes")) {
     const std::string id = volume.Text("volume_id"), message = volume.Text("message");
     if (volume.Flag("abnormal")) {

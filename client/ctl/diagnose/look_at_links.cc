@@ -52,7 +52,7 @@ bool IsBelow(const std::string& where, const char* folder, const char* other) {
 bool IsStaged(const std::string& where) { return IsBelow(where, "\\plugins\\", "\\pods\\"); }
 bool IsPublished(const std::string& where) { return IsBelow(where, "\\pods\\", "\\plugins\\"); }
 
-// A mounted folder, or a link that may be broken.
+// A mounted folder or a link. Either may be broken.
 struct BrokenLink {
   std::string where, target, what;
   // True if other links may lead to the entry.
@@ -84,7 +84,7 @@ FindingWithRepair BrokenShareLink(const BrokenLink& link, const absl::StatusOr<A
     }
   }
   const Fields fields = {{"path", link.where}, {"target", link.target}};
-  // While a staging link exists, the kubelet takes the volume for staged and calls no driver.
+  // While a staging link exists, the kubelet considers the volume staged and calls no driver.
   if (!IsStaged(link.where)) {
     return make("published-link",
                 {map, PowerShellCommand("csi-proxyctl storage remove-mount", fields)});
@@ -109,11 +109,11 @@ void LookAtShareLink(Rpcs& rpcs, const BrokenLink& link, const UncPath& target,
   }
 }
 
-// Names of mounted folders and links, by FoldName().
+// Paths of mounted folders and links, as FoldName() returns them.
 struct LinkEnds {
-  // The entries that a link leads to or below, directly or through other links.
+  // The nearest entry at or above the target of each link.
   std::set<std::string> used;
-  // The links that lead to a mounted folder or below one.
+  // The links that lead to a mounted folder or to a path below one.
   std::set<std::string> to_mounts;
 };
 
@@ -190,8 +190,8 @@ void LookAtMounts(Rpcs& rpcs, const std::string& only, Findings* findings) {
     } else if (is_volume) {
       findings->volumes.emplace(target, where);
     }
-    // Such a link is not repaired. A pod may have made it, its target may exist in the container or
-    // be a share of the pod's choice, and the pod can put another entry in its place.
+    // A link that a pod may have made is not repaired: its target may exist in the container or be
+    // a share of the pod's choice, and the pod can replace the link.
     if (findings->found.size() > known && IsPods(where)) {
       findings->found.back().Advise("pods-link");
     } else if (findings->found.size() > known && MayBeKubelets(where)) {
@@ -226,7 +226,7 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
                             : knows_links ? "no link leads to it"
                                           : "whether links lead to it is not known";
     findings->Add({id, share, absl::StrCat("status ", status), {why}, {{"remote_path", share}}});
-    // Removing a folder in a share by this path would remove the mapping of the share instead.
+    // UnstageShare with a folder's path would remove the mapping of the whole share instead.
     const absl::StatusOr<UncPath> path = UncPath::Parse("", share);
     if (unused && (!path.ok() || !path->components().empty())) {
       findings->found.back().Advise("folder-mapping");

@@ -68,7 +68,7 @@ bool IsAlone(absl::string_view text, size_t at, size_t end) {
   return begins && is(after, "\n\r\t\"',;|");
 }
 
-// --- Return the length of the value at `at`, or 0. REQUIRES: no word ends before `at` ---
+// --- Return the length of the value at `at`, or 0. REQUIRES: no word ends directly before `at` ---
 
 size_t Iqn(absl::string_view text, size_t at) {
   if (StartsAt(text, at, "iqn.") && HasForm(text, at + 4, "dddd-dd.")) {

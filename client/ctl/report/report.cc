@@ -28,8 +28,8 @@ constexpr size_t kMostBytes = 60'000;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// Returns the parts, and the steps of the selftest as parts named `selftest/STEP`. The script makes
-// a part of each step that failed.
+// Returns the parts, and the steps of the selftest as parts named `selftest/STEP`. Skips steps that
+// already have a part: the script makes a part of each failed step.
 std::vector<Part> Outcomes(const NodeReport& report) {
   std::vector<Part> outcomes(report.parts().begin(), report.parts().end());
   const size_t parts = outcomes.size();

@@ -90,7 +90,7 @@ bool Take(absl::string_view* rest, absl::string_view token) {
   return absl::ConsumePrefix(rest, token);
 }
 
-// Removes a quoted value's text and its closing quote from the front.
+// Removes a quoted value's text and its closing quote from the front. Returns false on bad syntax.
 bool TakeQuoted(absl::string_view* rest, std::string* value) {
   while (!rest->empty()) {
     const char c = rest->front();

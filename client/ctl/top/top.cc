@@ -20,7 +20,7 @@ namespace top {
 namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(2);
-// The maximum number of rows of a table on a terminal, with the head.
+// The maximum number of rows of a table on a terminal, including the head.
 constexpr size_t kRowsOnTerminal = 16;
 
 double PerSecond(double count, absl::Duration duration) {
@@ -40,8 +40,8 @@ std::string Rate(const Report& report, double per_second) {
   return report.seconds() > 0 ? absl::StrFormat("%.1f", per_second) : "-";
 }
 
-// Returns a table of at most `limit` rows, with the head, and the number of rows left out. Returns
-// "" for an empty list.
+// Returns a table of at most `limit` rows, including the head, and the number of rows left out.
+// Returns "" for an empty list.
 template <typename List, typename RowOf>
 std::string Table(Row head, const List& list, size_t limit, RowOf row_of) {
   if (list.empty()) return "";
@@ -112,7 +112,7 @@ Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duratio
   return report;
 }
 
-// Returns the report as tables of at most `rows` rows, with the head.
+// Returns the report as tables of at most `rows` rows, including the head.
 std::string ToText(const Report& report, size_t rows) {
   // Shows up to 15 digits, whereas absl::StrCat() shows six.
   const auto number = [](double value) { return absl::StrFormat("%.15g", value); };

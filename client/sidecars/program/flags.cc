@@ -75,7 +75,7 @@ constexpr FlagRow kTable[] = {
     {"connection-timeout", kEach, kDuration, "0", ""},
     {"enable-pprof", kRegistrarOnly, kBool, "false", ""},
     {"automaxprocs", kProcess, kBool, "false", ""},
-    // These flags are ignored, because the log goes to standard error with a fixed verbosity.
+    // Flags without a text are ignored: the log goes to standard error with a fixed verbosity.
     {"v", kProcess, kLevel, "0", ""},
     {"add_dir_header", kProcess, kBool, "false",
      "the log's lines give the folder of the source file as well"},
@@ -158,7 +158,7 @@ absl::string_view ControllerOf(absl::string_view flag) {
   return "";
 }
 
-// A row of the table, and the component that the flag configures; empty for other flags.
+// The component that a flag configures, or nullopt if the flag is not one component's, and its row.
 using Meaning = std::pair<std::optional<Component>, const FlagRow*>;
 
 // Returns all meanings of a flag, by its name alone or after a component's name, as in

@@ -47,8 +47,8 @@ int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
 int Serve(SidecarsOptions options, Supervisor& supervisor) {
   const LogFunction log = options.log;
   std::atomic<bool> failed = false;
-  // When the kubelet refuses the driver, /healthz continues: without it the kubelet would restart a
-  // healthy driver. The kubelet tries again as long as the registration socket exists.
+  // The kubelet's refusal does not end a process with livenessprobe: without /healthz the kubelet
+  // would restart a healthy driver. The kubelet tries again while the registration socket exists.
   options.independent = options.registrar && options.livenessprobe;
   if (!options.livenessprobe) {
     options.on_refused = [&](const std::string&) {

@@ -129,11 +129,11 @@ absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
   probe.metrics_path = flags.Text("metrics-path", kLivenessProbe);
   ABSL_ASSIGN_OR_RETURN(const std::string port_address,
                         PortAddress(flags, kLivenessProbe, "0.0.0.0"));
-  // The default port given next to an address does not contradict it.
+  // The default port does not contradict --http-endpoint, even if the port is given.
   const bool default_port = port_address == LivenessProbeOptions().http_endpoint;
   if (probe.http_endpoint.empty()) {
     probe.http_endpoint = port_address;
-    // With --health-port alone, metrics are served at --metrics-address, or not at all.
+    // Without --http-endpoint, metrics are served at --metrics-address, or not at all.
     probe.serve_metrics = !probe.metrics_address.empty();
   } else if (!default_port) {
     return Contradiction(flags, "health-port", kLivenessProbe);
