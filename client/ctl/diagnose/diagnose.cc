@@ -96,18 +96,19 @@ void RepairOne(Rpcs& rpcs, const FindingWithRepair& found, Act* act) {
     act->set_detail(detail);
   };
   const Findings again = LookAgain(rpcs, found.finding);
-  // If the second look was cut short, a missing finding proves nothing.
   const std::string& kind = found.finding.kind();
-  const bool cannot_tell = again.cut_short && (kind == kLeakedMappings || kind == kDanglingLinks);
-  if (!again.error.ok() || cannot_tell) {
-    return end(FAILED, absl::StrCat("could not be checked again: ",
-                                    again.error.ok() ? *again.rest.not_known().rbegin()
-                                                     : again.error.message()));
-  }
   bool is_same = false, is_ill = false;
   for (const FindingWithRepair& now : again.found) {
     is_same = is_same || now.finding.SerializeAsString() == found.finding.SerializeAsString();
     is_ill = is_ill || (now.finding.kind() == kind && now.finding.where() == found.finding.where());
+  }
+  // A second look that was cut short cannot show that the finding has ended, nor that no link uses
+  // a mapping or a link's target.
+  const bool needs_all = !is_ill || kind == kLeakedMappings || kind == kDanglingLinks;
+  if (!again.error.ok() || (again.cut_short && needs_all)) {
+    return end(FAILED, absl::StrCat("could not be checked again: ",
+                                    again.error.ok() ? *again.rest.not_known().rbegin()
+                                                     : again.error.message()));
   }
   if (!is_same) return end(is_ill ? CHANGED : WELL_AGAIN);
   const absl::StatusOr<Answer> answer =

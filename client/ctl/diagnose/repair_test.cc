@@ -197,6 +197,14 @@ TEST_F(RepairTest, RepairKeepsAMappingIfTheListOfLinksIsIncomplete) {
   EXPECT_THAT(Changes(), IsEmpty());
 }
 
+TEST_F(RepairTest, AFindingMissingFromAnIncompleteSecondCheckIsNotReportedAsEnded) {
+  while_asking_ = [this] {
+    pipes_.answers["storage.ListMounts"].json = R"({"mounts": [], "incomplete": true})";
+  };
+  EXPECT_THAT(Summary(Mend({kDanglingMounts})), ElementsAre(R"(C:\k\gone FAILED)"));
+  EXPECT_THAT(Changes(), IsEmpty());
+}
+
 TEST_F(RepairTest, RepairSkipsAFindingIfTheSecondCheckFails) {
   while_asking_ = [this] {
     pipes_.answers["storage.ListMounts"].status = absl::InternalError("gone mad");
