@@ -26,19 +26,8 @@ namespace {
 
 constexpr size_t kReadBytes = 8 << 10;
 
-// How many reads in a row may complete synchronously before the thread serves other clients.
-constexpr int kReadsInARow = 4;
-
-// The reads so far of the completion that this thread runs; negative outside a completion.
-thread_local int reads_here = -1;
-
 // Prepares an IoPort thread to run gRPC's code. Must be the first object on the thread's stack.
 class InCompletion {
- public:
-  InCompletion() { reads_here = 0; }
-  ~InCompletion() { reads_here = -1; }
-
- private:
   // The destructors of these members run gRPC's callbacks.
   grpc_core::ApplicationCallbackExecCtx callbacks_;
   grpc_core::ExecCtx context_;
@@ -117,17 +106,6 @@ class Endpoint final : public grpc_endpoint {
     read_slices_ = slices;
     read_done_ = done;
     Ref();
-    if (reads_here < 0 || ++reads_here <= kReadsInARow) return BeginRead();
-    const bool posted = IoPort::Get().Post([this] {
-      const InCompletion here;
-      ++reads_here;
-      BeginRead();
-    });
-    // Continues here if memory for posting is short.
-    if (!posted) BeginRead();
-  }
-
-  void BeginRead() {
     const Hold hold(this);
     Stream::Result result{.error = ERROR_OPERATION_ABORTED};
     if (shut_down_ || connection_.stream->Read(read_.data(), static_cast<DWORD>(read_.size()),
