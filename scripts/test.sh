@@ -11,6 +11,9 @@
 #   --lint           clang-tidy reads every file, not a share
 #   --asan, --tsan   the tests run with AddressSanitizer and UndefinedBehaviorSanitizer, or ThreadSanitizer, as well
 #   --fuzz           the fuzzers run for a minute each as well
+#   --within=MINUTES begins no step later, stops the steps that still run then, and lists both; for a machine without
+#                    caches, where compiling other projects' Go code takes an hour. The steps begin elsewhere in the
+#                    table each day, so that each of them runs on some day
 #
 # In a chroot of another release of Debian, with its compilers and libraries, on the last commit:
 #
@@ -53,7 +56,7 @@ in_suite() {
 }
 [[ ${1-} != --suite=?* ]] || in_suite "${1#*=}" "${@:2}"
 
-tier=quick windows=yes sanitizers=() fuzz=no lint=''
+tier=quick windows=yes sanitizers=() fuzz=no lint='' limit=''
 for argument in "$@"; do
   case $argument in
     --all) tier=all ;;
@@ -61,6 +64,7 @@ for argument in "$@"; do
     --asan | --tsan) sanitizers+=("${argument#--}") ;;
     --fuzz) fuzz=yes ;;
     --lint) lint=--all ;;
+    --within=[1-9]*) limit=$((${argument#*=} * 60)) ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
@@ -68,7 +72,7 @@ done
 out=build/test
 rm -rf "$out"
 mkdir -p "$out"
-touch "$out"/{passed,failed,again,second,seconds}
+touch "$out"/{passed,failed,again,second,seconds,late}
 
 # The steps: tier | lane | what is fetched from outside (scripts/reach.sh) | name | command. Steps of lane 0 run alone, in order, before the others. Then lanes 1 and
 # 2 run side by side, each in order. Lane 1 never runs ninja, lane 2 has its own Wine prefix, and no folder of
@@ -108,14 +112,18 @@ windows | 2 | -   | installed libraries for Windows         | integration/guides
 windows | 2 | -   | PowerShell scripts against the programs | service_installer/windows/bootstrap/check.sh
 "
 
-# run LOG COMMAND: shows the output as it comes, or, in a lane, only if the command fails.
+# run LOG COMMAND: shows the output as it comes, or, in a lane, only if the command fails. Returns 124 if the command
+# was stopped because of --within.
 run() {
-  local words
+  local words code=0
   read -ra words <<<"$2"
+  [[ -z $limit || ${lane-0} == 0 ]] || words=(timeout --kill-after=60 "$((limit - SECONDS))" "${words[@]}")
   if [[ ${lane-0} == 0 ]]; then
     "${words[@]}" </dev/null 2>&1 | tee "$1"
   else
-    "${words[@]}" </dev/null >"$1" 2>&1 || { cat "$1"; return 1; }
+    "${words[@]}" </dev/null >"$1" 2>&1 || code=$?
+    [[ $code == 0 || ($code == 124 && -n $limit) ]] || cat "$1"
+    return $code
   fi
 }
 log_of() { echo "$out/${1//[^A-Za-z0-9]/_}.log"; }
@@ -128,10 +136,17 @@ seconds() { sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec
 
 # step NAME COMMAND [NEEDS]: counts a step, or each test of ctest. `again` runs again what has failed.
 step() {
-  local since=$SECONDS log all=1 bad=1 counted=
+  local since=$SECONDS log all=1 bad=0 code=0 counted=
+  if [[ -n $limit && ${lane-0} != 0 && $SECONDS -ge $limit ]]; then echo "$1" >>"$out/late"; return; fi
   log=$(log_of "$1")
   echo "== $1"
-  if run "$log" "$2"; then bad=0; else echo "$1|$2|${3-}" >>"$out/again"; fi
+  run "$log" "$2" || code=$?
+  if [[ $code == 124 && -n $limit && $SECONDS -ge $limit ]]; then
+    echo "$1" >>"$out/late"
+    echo "-- $1: stopped after $((SECONDS - since)) s"
+    return
+  fi
+  [[ $code == 0 ]] || { bad=1; echo "$1|$2|${3-}" >>"$out/again"; }
   [[ $2 != ctest* ]] || counted=$(counts "$log")
   if [[ -n $counted ]]; then
     read -r all bad <<<"$counted"
@@ -167,24 +182,29 @@ again() {
     fi
   done <<<"$names"
 }
-# lane NUMBER: runs the requested steps of a lane.
+# lane NUMBER: runs the requested steps of a lane: first those that run all tests beside the code, or that the quick tier
+# has too. With --within, the others begin with another one each day.
 lane() {
-  local lane=$1 of at needs name command
+  local lane=$1 of at needs name command first=() rest=() row since=0
   while IFS='|' read -r of at needs name command; do
     read -r of at needs <<<"$of $at $needs"
-    read -r name <<<"$name"
-    read -r command <<<"$command"
     # The quick tier has no lanes, and shows all output as it comes.
     [[ $tier == all ]] || at=0
     [[ $at == "$lane" ]] || continue
-    case $of in
-      quick) ;;
-      all) [[ $tier == all ]] || continue ;;
-      windows) [[ $windows == yes ]] || continue ;;
-      *) continue ;;
+    row="$needs|$name|$command"
+    case $of$command in
+      quick* | windows*ctest*) first+=("$row") ;;
+      all*) [[ $tier != all ]] || rest+=("$row") ;;
+      windows*) [[ $windows != yes ]] || rest+=("$row") ;;
     esac
-    step "$name" "$command" "${needs#-}"
   done <<<"$table"
+  [[ -z $limit || ${#rest[@]} == 0 ]] || since=$((10#$(date +%j) % ${#rest[@]}))
+  for row in "${first[@]}" "${rest[@]:since}" "${rest[@]:0:since}"; do
+    IFS='|' read -r needs name command <<<"$row"
+    read -r name <<<"$name"
+    read -r command <<<"$command"
+    step "$name" "$command" "${needs#-}"
+  done
 }
 build() {
   echo "== build $1"
@@ -235,6 +255,7 @@ while IFS='|' read -r name command needs; do again "$name" "$command" "$needs"; 
 
 sed 's/^/passed when run again: /' "$out/second"
 sed 's/^/failed: /' "$out/failed"
+sed "s|^|not run, or stopped, because $((limit / 60)) minutes had passed: |" "$out/late"
 if grep -q 'cannot be fetched from here' "$out/failed"; then
   echo "Every other step works without. Those that fetch nothing:$(awk -F' *[|] *' '$3 == "-" { printf " %s;", $4 }' <<<"$table")"
 fi
