@@ -144,11 +144,6 @@ class UnderWay {
 absl::Status Invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
                     const uint8_t* request, size_t request_size, int64_t timeout_ns,
                     std::string* response) {
-  if (method == nullptr) return absl::InvalidArgumentError("method: is null");
-  if (request == nullptr && request_size > 0) {
-    return absl::InvalidArgumentError("request: is null, but request_size is not 0");
-  }
-  if (request_size > kMaxSize) return absl::InvalidArgumentError("request: is too large");
   const std::shared_ptr<OpenNode> open = Handles::Get().EnterNode(node);
   if (open == nullptr) return Closed();
   std::shared_ptr<Cancellable> cancellable;
@@ -157,6 +152,11 @@ absl::Status Invoke(csi_proxy_node node, csi_proxy_call call, const char* method
   if (call != 0 && cancellable == nullptr) {
     return absl::NotFoundError("call: was not announced for this node, or has begun already");
   }
+  if (method == nullptr) return absl::InvalidArgumentError("method: is null");
+  if (request == nullptr && request_size > 0) {
+    return absl::InvalidArgumentError("request: is null, but request_size is not 0");
+  }
+  if (request_size > kMaxSize) return absl::InvalidArgumentError("request: is too large");
   const SteadyTime deadline = timeout_ns < 0 ? SteadyTime::InfiniteFuture()
                                              : SteadyTime::Now() + absl::Nanoseconds(timeout_ns);
   const CallContext context(

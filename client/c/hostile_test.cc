@@ -263,6 +263,15 @@ TEST(HostileInvokeTest, InvokeAcceptsOrRefusesNullPointersWithoutCrashing) {
   csi_proxy_free(nullptr);
 }
 
+TEST(HostileInvokeTest, ARefusedInvokeEndsItsCall) {
+  const Node node;
+  const csi_proxy_call call = node.Begin();
+  EXPECT_EQ(csi_proxy_invoke(node.handle, call, nullptr, nullptr, 0, -1, nullptr, nullptr),
+            kInvalidArgument);
+  EXPECT_EQ(csi_proxy_invoke(node.handle, call, kRescan, nullptr, 0, -1, nullptr, nullptr),
+            kNotFound);
+}
+
 TEST(HostileInvokeTest, UnknownMethodsAreUnimplemented) {
   const Node node;
   const std::string long_name = "/v1.Disk/" + std::string(1 << 20, 'R');
