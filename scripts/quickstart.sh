@@ -11,7 +11,10 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 die() { printf '\033[31mFAILED: %s\033[0m\n' "$*" >&2; exit 1; }
 
 scripts/install-packages.sh
-if [[ ! -f $build/build.ninja ]]; then cmake --preset quick >/dev/null; fi
+# A folder that was configured at another path, for example in a container, is configured again.
+if ! [[ -f $build/build.ninja ]] || ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" $build/CMakeCache.txt; then
+  cmake --preset quick --fresh >/dev/null
+fi
 if ! ninja -C $build csi-proxy csi-proxyctl >$build/quickstart.log 2>&1; then
   tail -30 $build/quickstart.log >&2
   die "the build"
