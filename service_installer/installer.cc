@@ -61,8 +61,6 @@ absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> Installer::Lock() {
       "another installer is at work on this node: wait until it has ended, then try again");
 }
 
-bool Installer::Exists() { return environment_.services->Status(name_).ok(); }
-
 absl::StatusOr<InstallRequest> Installer::WithDefaults(
     InstallRequest request, const absl::StatusOr<ServiceConfig>& present) {
   if (!request.program.empty()) return request;

@@ -138,7 +138,7 @@ class Installer {
   absl::Status AwaitStopped();
   absl::Status Terminate();
   absl::Status StartWith(const std::set<std::string>& expected_pipes);
-  bool Exists();
+  bool Exists() { return environment_.services->Status(name_).ok(); }
 
   Environment environment_;
   std::string name_;

@@ -19,8 +19,7 @@ namespace {
 
 namespace proto = ::csi_proxy::simulated;
 
-// The maximum number of files and directories of a scenario. Limits the memory of the scenario.
-// Directories above listed files count too.
+// The most files and directories of a scenario, with the directories above them. Limits its memory.
 constexpr size_t kMaxFiles = 100'000;
 
 WindowsError ReadError(const proto::WindowsError& in) {
