@@ -43,6 +43,8 @@ wall=$(tracked {server,client,service_installer,codegen}/'*.cc' {server,client}/
 [[ -z $wall ]] || { failed=1; printf '%s\nuse SteadyTime::Now()\n' "$wall" >&2; }
 scripts/check-advisories.py || failed=1
 integration/bench/figures.py || failed=1
+# Go compiles without cgo, as most steps of test.sh do, so that they share compiled packages.
+export CGO_ENABLED=0
 . integration/support/go.sh && "$go" run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml ||
   { failed=1; echo "the workflows of GitHub were not checked, or actionlint found faults" >&2; }
 # Takes a minute, because no other step builds all of the benchmarks' Go programs.

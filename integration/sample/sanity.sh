@@ -21,7 +21,7 @@ for name in create remove check; do ln -sf "$here/sanity/node-path" "$out/$name-
 export CSI_PROXYCTL=$release/client/ctl/csi-proxyctl
 
 . integration/support/go.sh
-GOBIN=$out "$go" install github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity@v5.6.0
+GOBIN=$out CGO_ENABLED=0 "$go" install github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity@v5.6.0
 run=$(mktemp -d /tmp/csi-sanity-XXXXXX)
 started=()
 stop() {

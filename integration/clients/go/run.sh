@@ -109,10 +109,11 @@ program() {
   (cd "$out" && timeout 600 "${run[@]}" "$out/$name$suffix" "$@")
 }
 
+# Every step but those with the race detector shares the packages that Go has compiled.
+export CGO_ENABLED=0
 check vet vet
 check alone alone
 check generated generated
-export CGO_ENABLED=0
 check build build
 check tests tests "${run[@]}" "$out/tests/go.test$suffix" -test.v
 check nodes nodes "${run[@]}" "$out/tests/node.test$suffix"
