@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/steady_time.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/names/unicode.h"
@@ -82,6 +83,7 @@ class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
+    if (!is_open_ && SteadyTime::Now() < retry_at_) return;
     if (!is_open_) Open(/*truncate=*/false);
     if (size_ + line.size() > limit_) Rotate();
     file_.write(line);
@@ -95,6 +97,7 @@ class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
 
   void Open(bool truncate) {
     is_open_ = false;
+    retry_at_ = SteadyTime::Now() + kReopen;
     file_.open(name_, truncate);  // throws if it fails; spdlog catches
     is_open_ = true;
     size_ = file_.size();
@@ -128,11 +131,15 @@ class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   static constexpr size_t kMega = 1 << 20;
+  // Lines are lost for this time after the file could not be opened, because spdlog's attempts take
+  // 50 ms, in which every call that logs would wait.
+  static constexpr absl::Duration kReopen = absl::Seconds(1);
   const std::string name_;
   const size_t most_bytes_;
   size_t limit_;  // the size at which to rotate
   size_t size_ = 0;
   bool is_open_ = false;
+  SteadyTime retry_at_;  // when a file that is not open is opened again
   spdlog::details::file_helper file_;
 };
 

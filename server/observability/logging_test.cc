@@ -480,6 +480,32 @@ TEST_F(HeldLogFileTest, ALogFileThatCannotBeRenamedDoesNotGrowForever) {
   EXPECT_LE(std::filesystem::file_size(options_.file), 4u << 20);
 }
 
+// Each attempt to open the file takes 50 ms, in which every call that logs waits.
+TEST_F(LoggingTest, ALogFileThatCannotBeReopenedIsNotTriedAtEachLine) {
+  namespace fs = std::filesystem;
+  const std::string folder = options_.file, away = folder + ".away";
+  options_.file = folder + "/log";
+  options_.file_max_megabytes = 1;
+  bool was_tried = true;
+  std::error_code not_renamed;
+  // Tries again if more than a second passes before the next line.
+  for (int i = 0; i < 20 && was_tried && !not_renamed; ++i) {
+    ASSERT_TRUE(InitLogging(options_).ok());
+    fs::rename(folder, away, not_renamed);
+    if (not_renamed) break;
+    std::ofstream(folder) << "a file is not a directory";
+    for (int line = 0; line < 257; ++line) spdlog::info("{}", std::string(4096, 'x'));
+    fs::remove(folder);
+    spdlog::info("next");
+    was_tried = fs::exists(options_.file);
+    fs::remove_all(folder);
+    fs::remove_all(away);
+  }
+  options_.file = folder;
+  if (not_renamed) GTEST_SKIP() << "Windows renames no folder with an open file";
+  EXPECT_FALSE(was_tried);
+}
+
 TEST_F(LoggingTest, ALogFileThatCannotBeOpenedIsAnError) {
   std::ofstream(options_.file) << "a file is not a directory";
   const std::string file = options_.file + "/csi-proxy.log";
