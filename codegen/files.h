@@ -44,7 +44,7 @@ class Files {
  public:
   // Returns INVALID_ARGUMENT with file, line and reason of every syntax error.
   static absl::StatusOr<std::unique_ptr<Files>> Parse(Sources sources);
-  // Parses every file below `directory`.
+  // Parses the hub and the versions of every group below `directory`.
   static absl::StatusOr<std::unique_ptr<Files>> ParseDirectory(const std::string& directory);
   ~Files();
 

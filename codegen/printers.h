@@ -20,7 +20,7 @@ void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer&
 void PrintConvertHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintConvertSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
-// csi_proxy/<group>/<version>/shim.{h,cc}: the interface over the hub's service, and its table.
+// csi_proxy/<group>/<version>/shim.{h,cc}: the version's Api over the hub's service, and kServed.
 void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintShimSource(const Group& group, const Version& version, pb::io::Printer& printer);
 

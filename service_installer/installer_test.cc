@@ -43,7 +43,7 @@ TEST_F(InstallerTest, TheServiceFlagIsAddedOnceEvenIfAnotherFlagUnsetsIt) {
   }
 }
 
-TEST_F(InstallerTest, InstallTakesOverABootstrapsServiceWithItsFlags) {
+TEST_F(InstallerTest, InstallTakesOverTheServiceOfABootstrapAndKeepsItsFlags) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csiproxy", program,
              {"-windows-service", "-log_file=C:\\etc\\csi-proxy.log", "-logtostderr=false"});

@@ -133,8 +133,8 @@ void Registrar::Withdraw() {
   }
   stop_.NotifyAll();
   watcher_.join();
-  // Counts a socket that cannot be checked as ours. This is safe, because Mark() does not remove
-  // another registrar's marker.
+  // If the socket cannot be checked, assumes that it is ours. This is safe, because Mark() does not
+  // remove another registrar's marker.
   const bool ours = server_ != nullptr && server_->in_place().value_or(true);
   server_.reset();
   SetRegistered(false);

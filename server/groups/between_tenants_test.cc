@@ -326,7 +326,7 @@ TEST(BetweenTenantsTest, FormatAndResizeWaitForALateOfflineCall) {
 }
 
 // SetAttributes of MSFT_Disk sets the read-only flag.
-TEST(BetweenTenantsTest, ALateReadOnlyFlagDoesNotBreakALaterMount) {
+TEST(BetweenTenantsTest, AReadOnlyFlagThatWindowsSetsAfterTheCallBreaksNoLaterMount) {
   for (const bool stages : {true, false}) {
     SCOPED_TRACE(stages);
     const auto node = Node();
@@ -355,7 +355,7 @@ TEST(BetweenTenantsTest, ALateReadOnlyFlagDoesNotBreakALaterMount) {
 }
 
 // A file system that is still mounted writable would lose its writes.
-TEST(BetweenTenantsTest, ALateReadOnlyFlagRemountsTheVolumesOfTheDisk) {
+TEST(BetweenTenantsTest, VolumesAreRemountedIfWindowsSetsTheReadOnlyFlagAfterTheCall) {
   const auto node = Node();
   node->core()->Change(
       [](NodeState& state) { state.faults = {Late("wmi.Invoke/MSFT_Disk.SetAttributes")}; });

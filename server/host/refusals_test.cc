@@ -238,7 +238,7 @@ TEST_F(RefusalsTest, ErrorsNameAMissingPortalOrTarget) {
             NotFoundError("target iqn.x:open is not connected"));
 }
 
-TEST_F(RefusalsTest, ErrorsNameAMissingServiceOrItsDependents) {
+TEST_F(RefusalsTest, ErrorsNameTheMissingServiceOrTheRunningDependentServices) {
   SystemHost& system = host_->system();
   for (const absl::Status& status :
        {system.GetService(context_, "none").status(),

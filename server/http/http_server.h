@@ -29,8 +29,8 @@ inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 using HttpHandler = std::function<HttpAnswer()>;
 
 struct HttpLimits {
-  // The maximum number of connections whose request does not wait for an answer. At the limit, a
-  // new connection replaces one of the client that has the most.
+  // The maximum number of connections that are sending a request, or getting or have got an
+  // answer. At the limit, a new connection replaces one of the client that has the most of these.
   size_t connections = 128;
   // While this many requests or more wait for an answer, the server accepts no connection: new
   // connections stay in the system's queue until the next answer. Waiting requests are never

@@ -6,8 +6,8 @@
 
 namespace csi_proxy {
 
-// Claims the port: no other process can listen on it at the same time. A restarted process can
-// listen on it again without a wait. REQUIRES: `acceptor` is not bound.
+// Claims the port: no other process can listen on it at the same time. On POSIX a restarted process
+// can listen on it again without a wait. REQUIRES: `acceptor` is not bound.
 void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error);
 
 // Keeps child processes from inheriting the socket.

@@ -63,7 +63,7 @@ bool OwnedByAdministrators(const ObjectSecurity& object);
 // false if either object has no DACL.
 bool SameDacl(const ObjectSecurity& a, const ObjectSecurity& b);
 
-// Returns true if only SYSTEM and Administrators may serve the pipe, or change its DACL or owner.
+// Returns true if the DACL lets only SYSTEM and Administrators serve, or change DACL or owner.
 bool OnlyAdministratorsServe(const ObjectSecurity& pipe);
 
 // Returns the owner and the DACL of the object behind a handle. REQUIRES: the handle has

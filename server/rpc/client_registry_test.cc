@@ -75,7 +75,7 @@ TEST(ClientRegistryTest, TheRegistryRemembersUpTo64MisbehavingClients) {
   EXPECT_EQ(registry.size(), 64u);
 }
 
-TEST(ClientRegistryTest, ProcessesOfATenantShareHeldBytesAndRoomsButNotCallCounts) {
+TEST(ClientRegistryTest, ProcessesOfATenantShareMemoryLimitsButNotCallCounts) {
   ClientRegistry registry;
   const auto first = registry.Get(OwnProcess().process_id, 1);
   const auto second = registry.Get(OwnProcess().process_id, 2);

@@ -136,7 +136,7 @@ TEST_F(AdminTest, CountCallsCountsCallsOfWmiAndWin32) {
   EXPECT_EQ(counts().win32_calls() - listed.win32_calls(), 101);
 }
 
-TEST_F(AdminTest, FaultsEntriesAndBehaviourCanBeSetDumpedAndReset) {
+TEST_F(AdminTest, FaultsFilesAndBehaviourCanBeSetDumpedAndReset) {
   proto::InjectFaultRequest inject;
   proto::InjectFaultResponse injected;
   inject.mutable_fault()->set_operation("wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache");

@@ -9,7 +9,7 @@
 namespace csi_proxy::machine::simulator {
 namespace {
 
-// The last bytes of a boot sector, and of the first sector of a disk.
+// The signature at byte 510 of a boot sector, and of a disk's first sector.
 constexpr absl::string_view kBootSignature("\x55\xAA", 2);
 constexpr uint64_t kBootSignatureAt = 510;
 constexpr absl::string_view kGptSignature = "EFI PART";

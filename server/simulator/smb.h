@@ -41,7 +41,7 @@ absl::Status RemoveMapping(NodeState& state, absl::string_view share, absl::stri
 // NOT_FOUND for an unknown server.
 absl::Status ChangePassword(NodeState& state, absl::string_view server, absl::string_view user,
                             const Secret& password);
-// Breaks the share's mapping without a drive letter. Returns NOT_FOUND if there is none.
+// Breaks the share's mapping that has no drive letter. Returns NOT_FOUND if there is none.
 absl::Status BreakMapping(NodeState& state, absl::string_view share);
 
 }  // namespace csi_proxy::machine::simulator

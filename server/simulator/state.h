@@ -72,7 +72,7 @@ struct DiskFacts {
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   std::string scsi_name;
-  // The GUID of a GPT disk, or the signature of an MBR disk. May be empty if no other disk has it.
+  // The GUID of a GPT disk, or the signature of an MBR disk. If empty, no other disk has the same.
   std::string disk_id;
   // The LUN, if the disk's location has no LUN.
   uint32_t lun = 0;

@@ -518,7 +518,7 @@ TEST_F(SessionTest, ACallMayHaveManyRequests) {
   EXPECT_THAT(handler_.cancelled, IsEmpty());
 }
 
-TEST_F(SessionTest, ACallMayHaveRequestsOfAnySize) {
+TEST_F(SessionTest, ACallMayHaveRequestsOfDifferentSizes) {
   Pump();
   const int32_t stream = client_->Begin(CallHeaders("/many"), "", false);
   for (int i = 0; i < 300; ++i) {

@@ -177,7 +177,7 @@ struct Step {
   const char* rpcs;
   // Earlier steps that must have passed, separated by blanks.
   const char* needs;
-  // The step is skipped unless this flag is given: `smb-share`. If empty, the step always runs.
+  // The step is skipped unless this flag is given, such as `smb-share`; if empty, it always runs.
   absl::string_view only_with;
   std::function<std::string(Attempt& attempt)> run;
 };

@@ -39,7 +39,7 @@ absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* 
 // container, checks whether the kubelet has registered the driver.
 
 // Returns the marker's path: `registration` beside the driver's socket, as in node-driver-registrar
-// 2.5 to 2.8.
+// 2.3 to 2.8.
 std::string MarkerFile(absl::string_view kubelet_registration_path);
 
 enum class Marker {

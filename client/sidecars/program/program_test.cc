@@ -245,7 +245,7 @@ TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsALoneRegistrar) {
   })) << Output();
 }
 
-TEST_F(ProgramPosixTest, AnAddressInUseExitsWith1) {
+TEST_F(ProgramPosixTest, TheProgramExitsWith1IfItsAddressIsInUse) {
   const TestingDriver driver(csi_);
   LaunchBoth({"--http-endpoint=" + Endpoint()});
   ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();

@@ -45,7 +45,7 @@ TEST_F(BoundCredentialsTest, OtherCredentialsMayNotUseALiveMapping) {
 }
 
 // The user may only open folders below the share's root.
-TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWithADeniedRoot) {
+TEST_F(BoundCredentialsTest, OtherCredentialsDoNotRemoveAMappingWhoseRootIsDenied) {
   Fail("win32.Reach", 0, 5, kShare);
   ASSERT_TRUE(Map("correct horse").ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Map("pw", "other")));

@@ -266,8 +266,8 @@ class ShareUnstager {
     return UnmapOrWarn(TargetEntry{}, share);
   }
 
-  // Calls UnmapIfLast() up to three times. After the last failure adds a warning and returns true,
-  // because a target must be unstaged even if its share's mapping cannot be removed.
+  // Calls UnmapIfLast() up to three times. After the last failure adds a warning and returns true
+  // if the call has not ended: a target is unstaged even if its mapping cannot be removed.
   absl::StatusOr<bool> UnmapOrWarn(const TargetEntry& entry, const std::string& share) {
     const CallContext step = host::TeardownStep(context_);
     const auto done = groups::TryThrice(
