@@ -54,14 +54,15 @@ void PassTimeIfMainThreadWaits() {
 // Sleeps until the clock reaches `wake`. If the main thread does not read the clock, because its
 // call has no deadline or it is in a destructor, advances the clock in steps of kUnseen.
 void SleepBesideMainThread(int64_t wake) {
-  constexpr auto kLook = std::chrono::microseconds(200);
+  constexpr auto kMost = std::chrono::microseconds(40'000);
   constexpr int64_t kUnseen = int64_t{10'000'000'000};
   ++sleepers;
   while (clock_ns < wake) {
     int64_t before = clock_ns;
-    for (auto left = std::chrono::milliseconds(40) / kLook; clock_ns == before && left > 0;
-         --left) {
-      std::this_thread::sleep_for(kLook);
+    // Many threads look seldom, so that they leave the processors to the main thread.
+    const auto look = std::chrono::microseconds(200) * std::max(1, sleepers / 4);
+    for (auto slept = 0 * look; clock_ns == before && slept < kMost; slept += look) {
+      std::this_thread::sleep_for(look);
     }
     if (clock_ns == before) clock_ns.compare_exchange_strong(before, before + kUnseen);
   }
