@@ -121,7 +121,10 @@ class LinkWalker {
         return absl::OkStatus();
       }
       absl::StatusOr<std::unique_ptr<File>> root = os_.OpenRoot(walked.link->volume->ToString());
-      if (!root.ok()) return absl::OkStatus();
+      if (!root.ok()) {
+        if (!IsGone(root.status())) Miss();
+        return absl::OkStatus();
+      }
       walked.held.push_back(*std::move(root));
     } else if (!walked.is_directory()) {
       return absl::OkStatus();

@@ -325,6 +325,31 @@ TEST_F(ListLinksTest, TheWalkSkipsAndReportsALockedDirectory) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(2)) << "nobody makes it wait";
 }
 
+// Links in the volume may still lead to a share that a call would unmap.
+TEST_F(ListLinksTest, TheListIsIncompleteIfAVolumeMountedAtARootCannotBeOpened) {
+  class BrokenVolume final : public OddOs {
+   public:
+    BrokenVolume(Machine& node, uint32_t code) : OddOs(node), code_(code) {}
+    absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) override {
+      if (root.find("Volume{") == root.npos) return OddOs::OpenRoot(root);
+      return Win32Status(code_, root);
+    }
+
+   private:
+    const uint32_t code_;
+  };
+  node_->core()->Change([](NodeState& state) {
+    Tree& tree = state.disks[0].partitions[2].volume->tree;
+    const Tree::Id var = *tree.Find(Tree::kRoot, "var"), lib = *tree.Find(var, "lib");
+    tree.SetMounted(*tree.Find(lib, "kubelet"), machine::simulator::TestVolume(2));
+  });
+  for (const auto& [code, is_incomplete] : {std::pair(win32_error::kFileNotFound, false),
+                                            std::pair(win32_error::kIoDevice, true)}) {
+    BrokenVolume broken(*node_, code);
+    EXPECT_EQ(Walk({}, &broken).incomplete, is_incomplete) << code;
+  }
+}
+
 TEST_F(ListLinksTest, NamesThatNoWindowsPathCanContainAreSkipped) {
   const machine::Bytes link = *machine::MakeSymlink(Path(kRoot));
   const auto pods = Open({"pods"}, Access::kRead);
