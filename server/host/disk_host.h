@@ -47,8 +47,13 @@ struct StateChange {
 // status code of names/refusals.h, and names the operation and Windows' error.
 class DiskHost {
  public:
+  using Listings = std::array<SharedRun<absl::StatusOr<std::vector<DiskDescription>>>, 4>;
+
   explicit DiskHost(const HostDeps& deps)
       : deps_(deps), wmi_(*deps.wmi), storage_(*deps.storage), os_(*deps.os), warn_(deps.warn) {}
+
+  // The runs of ListDisks(), by AskDisks.
+  Listings& listings() { return listings_; }
 
   // Lists every disk that has a number, readable or not, sorted by number. UNAVAILABLE if WMI shows
   // no disk.
@@ -153,7 +158,7 @@ class DiskHost {
   // The paths of the disks that were logged.
   std::set<std::string> warned_ ABSL_GUARDED_BY(mutex_);
   // The last member, so that it is destroyed first, because its runs use the other members.
-  std::array<SharedRun<absl::StatusOr<std::vector<DiskDescription>>>, 4> listings_;  // by AskDisks
+  Listings listings_;
 };
 
 }  // namespace csi_proxy::host

@@ -59,16 +59,19 @@ class Host {
   // The runs that read a volume for a listing, or a drive when the process starts. The object of a
   // run is the volume's GUID or the drive.
   DetachedRuns& looks() { return looks_; }
-  // Cancels all runs that their calls have left, and stops logging. Returns false if a run is still
+  // Cancels all runs that their calls have left or share, and stops logging. Returns false if a run is still
   // under way after `limit`, because Windows does not end it; then the host must not be destroyed.
   // REQUIRES: no call is under way, and none follows.
   bool EndRuns(absl::Duration limit) {
     is_ending_ = true;
     const SteadyTime until = SteadyTime::Now() + limit;
     bool have_ended = true;
-    for (DetachedRuns* const runs : {&changes_, &setups_, &reads_, &flushes_, &looks_}) {
-      have_ended &= runs->End(until - SteadyTime::Now());
-    }
+    const auto end = [&](auto& runs) { have_ended &= runs.End(until - SteadyTime::Now()); };
+    for (DetachedRuns* const runs : {&changes_, &setups_, &reads_, &flushes_, &looks_}) end(*runs);
+    for (auto& listing : disk_.listings()) end(listing);
+    end(iscsi_.refreshes());
+    end(storage_.update());
+    end(volumes_);
     return have_ended;
   }
   DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) {

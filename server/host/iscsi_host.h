@@ -146,6 +146,9 @@ class IscsiHost {
   // Sets the secret of 12 to 16 bytes that targets must present for ChapMode::kMutual.
   absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret);
 
+  // The runs that refresh portals, by portal.
+  SharedRuns<absl::Status>& refreshes() { return refreshes_; }
+
  private:
   // Ends the sessions of a target in one run.
   absl::Status EndAll(const CallContext& context, const std::string& iqn, const cim::Object& target,

@@ -41,16 +41,26 @@ class SharedRun {
   using Function = std::function<T(const CallContext&)>;
 
   explicit SharedRun(absl::Duration longest = absl::Minutes(2)) : longest_(longest) {}
-  // Cancels a run that is under way and waits for its end. REQUIRES: no call is in Get().
+  // Calls End() without a limit.
   ~SharedRun() {
-    {
-      const MutexLock lock(mutex_);
-      for (const std::shared_ptr<Run>& run : handed_over_) Cancel(*run);
-    }
+    End(absl::InfiniteDuration());
     for (const std::shared_ptr<Run>& run : handed_over_) run->thread.join();
   }
   SharedRun(const SharedRun&) = delete;
   SharedRun& operator=(const SharedRun&) = delete;
+
+  // Cancels the runs under way and waits for their end. Returns false if a run is still under way
+  // after `limit`. REQUIRES: no call is in Get(), and none follows.
+  bool End(absl::Duration limit) {
+    const SteadyTime until = SteadyTime::Now() + limit;
+    const MutexLock lock(mutex_);
+    for (const std::shared_ptr<Run>& run : handed_over_) Cancel(*run);
+    while (HungRuns() > 0) {
+      if (SteadyTime::Now() >= until) return false;
+      changed_.WaitFor(mutex_, kLook);
+    }
+    return true;
+  }
 
   // Returns true if no run is under way, so that the destructor need not wait.
   bool idle() const {
@@ -220,6 +230,15 @@ class SharedRuns {
   T Get(const std::string& key, const CallContext& context,
         typename SharedRun<T>::Function function) {
     return RunOf(key)->Get(context, std::move(function));
+  }
+
+  // Calls End() of each SharedRun, and returns true if all have ended.
+  bool End(absl::Duration limit) {
+    const SteadyTime until = SteadyTime::Now() + limit;
+    const MutexLock lock(mutex_);
+    bool have_ended = true;
+    for (const auto& [key, run] : runs_) have_ended &= run->End(until - SteadyTime::Now());
+    return have_ended;
   }
 
  private:

@@ -44,6 +44,9 @@ class StorageNamespace {
                     const cim::Arguments& arguments = {},
                     absl::FunctionRef<absl::Status()> check = NoCheck);
 
+  // The runs of UpdateCache().
+  SharedRun<absl::Status>& update() { return update_; }
+
  private:
   static absl::Status NoCheck() { return absl::OkStatus(); }
 

@@ -5,10 +5,12 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -61,6 +63,35 @@ TEST_F(OpenedMachineTest, AThreadClosesAMachineWhoseRunDoesNotEnd) {
   EXPECT_EQ(Destroy(/*has_threads=*/true), 1);
   EXPECT_FALSE(is_closed_.HasBeenNotified());
   may_end_.Notify();
+  is_closed_.WaitForNotification();
+}
+
+// Two calls share a listing that Windows does not end, and leave it.
+TEST_F(OpenedMachineTest, AThreadClosesAMachineWhoseSharedListingDoesNotEnd) {
+  may_end_.Notify();
+  has_ended_.WaitForNotification();
+  auto& listing = opened_->host->disk().listings()[0];
+  std::atomic<int> runs = 0;
+  absl::Notification first_ends, gone, returns;
+  const auto run = [&](const CallContext&) -> absl::StatusOr<std::vector<host::DiskDescription>> {
+    (++runs == 1 ? first_ends : returns).WaitForNotification();
+    return absl::CancelledError();
+  };
+  const CallContext leaves(absl::InfiniteFuture(), &gone);
+  std::thread first([&] { (void)listing.Get(CallContext(), run); });
+  while (runs == 0) std::this_thread::yield();
+  std::thread second([&] { (void)listing.Get(leaves, run); });
+  std::thread third([&] { (void)listing.Get(leaves, run); });
+  while (listing.waiting() < 2) std::this_thread::yield();
+  first_ends.Notify();
+  first.join();
+  while (runs < 2) std::this_thread::yield();
+  gone.Notify();
+  second.join();
+  third.join();
+  EXPECT_EQ(Destroy(/*has_threads=*/true), 1);
+  EXPECT_FALSE(is_closed_.HasBeenNotified());
+  returns.Notify();
   is_closed_.WaitForNotification();
 }
 
