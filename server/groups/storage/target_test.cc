@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "server/groups/storage/target_testing.h"
+#include "server/machine/access.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -264,6 +265,16 @@ TEST_F(TargetTest, UnstageTargetRefusesALunThatIsNotTheMountedOne) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("lun_id: the volume at "));
   EXPECT_TRUE(Writes());
   EXPECT_TRUE(Unstage({.target_path = kTarget, .iqn = kIqn}).ok());
+}
+
+TEST_F(TargetTest, ARepeatedUnstageTargetAlsoWarnsThatTheFolderStays) {
+  ASSERT_TRUE(Stage(TargetRequest()).ok());
+  ASSERT_TRUE(node_->SetOtherOpens({{kTarget, machine::right::kReadData, /*share=*/3}}).ok());
+  for (int i = 0; i < 2; ++i) {
+    const Unstaged unstaged = Unstage();
+    ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+    EXPECT_THAT(unstaged->warnings, ElementsAre(HasSubstr("the folder stays"))) << i;
+  }
 }
 
 TEST_F(TargetTest, AnUnstageTargetThatFailsOnASessionInUseCanBeRepeated) {

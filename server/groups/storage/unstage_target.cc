@@ -47,9 +47,12 @@ class TargetUnstager {
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
     response_.step_milliseconds = std::move(unstaged.step_milliseconds);
-    // Without a volume the only warning is that no disk was checked. It is dropped, because the
+    // Without a volume the first warning is that no disk was checked. It is dropped, because the
     // sessions are ended below.
-    if (!response_.volume_id.empty()) response_.warnings = std::move(unstaged.warnings);
+    response_.warnings = std::move(unstaged.warnings);
+    if (response_.volume_id.empty() && !response_.warnings.empty()) {
+      response_.warnings.erase(response_.warnings.begin());
+    }
     const std::string& tenant = context_.peer().tenant;
     const std::string key =
         absl::StrCat(FoldName(request_.iqn), "|", FoldName(target_.path.ToString()));
