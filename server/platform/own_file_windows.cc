@@ -21,14 +21,15 @@ const char* KindOf(const BY_HANDLE_FILE_INFORMATION& file) {
 }
 
 // Opens `directory` and each directory above it, top down, and appends the handles to `held`.
-// Without FILE_SHARE_DELETE, an open directory can be neither renamed nor removed. Returns
-// FAILED_PRECONDITION if one of the directories is a link.
+// Without FILE_SHARE_DELETE, an open directory can be neither renamed nor removed. This holds only
+// for handles with more than attribute rights (Access::kLook). Returns FAILED_PRECONDITION if one
+// of the directories is a link.
 absl::Status HoldDirectories(const std::filesystem::path& directory,
                              std::vector<win32::UniqueHandle>* held) {
   if (!directory.has_relative_path()) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(HoldDirectories(directory.parent_path(), held));
   const std::string name = win32::Utf8(directory.native());
-  held->emplace_back(CreateFileW(directory.c_str(), FILE_READ_ATTRIBUTES,
+  held->emplace_back(CreateFileW(directory.c_str(), FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY,
                                  FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING,
                                  kItself, nullptr));
   FILE_ATTRIBUTE_TAG_INFO found;
