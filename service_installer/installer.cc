@@ -38,11 +38,10 @@ absl::StatusOr<Installer> Installer::Create(Environment environment, std::string
     name = kServiceNames[0];
     for (const char* known : kServiceNames) {
       const auto status = environment.services->Status(known);
-      if (status.ok()) {
-        name = known;
-        break;
-      }
-      if (!absl::IsNotFound(status.status())) return status.status();
+      if (absl::IsNotFound(status.status())) continue;
+      if (!status.ok()) return status.status();
+      name = known;
+      break;
     }
   }
   return Installer(std::move(environment), std::move(name));
@@ -182,9 +181,10 @@ absl::Status Installer::Uninstall() {
   // A later service must not get the program of an earlier one.
   std::error_code error;
   if (config.ok()) fs::remove(MarkerOf(Utf8Path(config->command[0])), error);
-  ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
+  // The service goes last, because without it a repeated call would do nothing.
   ABSL_RETURN_IF_ERROR(environment_.services->RemoveEventSource(kEventSource));
   ABSL_RETURN_IF_ERROR(SetOnPath(DefaultFolder(), false));
+  ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
   // A service marked for deletion exists until its last handle is closed.
   const SteadyTime give_up = SteadyTime::Now() + environment_.patience;
   while (Exists()) {

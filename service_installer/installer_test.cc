@@ -295,6 +295,15 @@ TEST_F(InstallerTest, UpgradeToItselfIsRefused) {
   EXPECT_THAT(services_.calls, IsEmpty());
 }
 
+// A repeated call does nothing if there is no service.
+TEST_F(InstallerTest, UninstallDeletesTheServiceLast) {
+  OldService("csiproxy", Program("csi-proxy.exe", "serves"), {});
+  services_.event_sources = {kEventSource};
+  services_.can_delete = false;
+  EXPECT_FALSE(New().Uninstall().ok());
+  EXPECT_THAT(services_.event_sources, IsEmpty());
+}
+
 TEST_F(InstallerTest, UninstallStopsAndDeletesTheServiceAndCanBeRepeated) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   OldService("csiproxy", program, {});
