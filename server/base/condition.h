@@ -1,8 +1,8 @@
 // A mutex, its scoped lock and a condition variable, annotated for clang's thread safety analysis
 // (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html) in scripts/lint.sh.
 //
-// On POSIX the three classes wrap classes of the standard library, because ThreadSanitizer does not
-// see the locks of an Abseil that was built without it. On Windows they wrap SRWLOCK and
+// On POSIX Mutex and Condition wrap classes of the standard library, because ThreadSanitizer does
+// not see the locks of an Abseil that was built without it. On Windows they wrap SRWLOCK and
 // CONDITION_VARIABLE, because these work in user space until a thread must block
 // (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks), while MinGW's
 // classes make a system call for each use.

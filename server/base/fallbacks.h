@@ -101,7 +101,7 @@ inline constexpr std::array kFallbacks = std::to_array<FallbackFacts>({
     {Fallback::kNoPrivateNamespace, "no-private-namespace", 56},
 });
 
-// Counts `fallback` and calls the observer. `why` is Windows' error, if there was one. Thread-safe.
+// Counts `fallback` and calls the observer. `why`, if not empty, gives a reason. Thread-safe.
 void RecordFallback(Fallback fallback, absl::string_view why = "");
 
 // Returns how often this process has recorded `fallback`. Thread-safe.

@@ -63,7 +63,7 @@ std::optional<absl::Duration> ParseGoDuration(absl::string_view text);
 // Returns INVALID_ARGUMENT. The message says that the value of the flag is not `needs`.
 absl::Status BadGoValue(const GoFlag& flag, absl::string_view needs);
 
-// Returns BadGoValue() if Go or klog would refuse the value, else OK.
+// Returns BadGoValue() if Go or klog would refuse the value, else OK. Knows only decimal floats.
 absl::Status CheckGoValue(const GoFlag& flag, GoFlagKind kind);
 
 }  // namespace csi_proxy

@@ -21,8 +21,8 @@ class Turns {
   }
 
   // Calls `serve` for the lines in order until a call returns non-null, and returns that result.
-  // Returns null if no call does. Calls `drop` for each line without waiters, after removing the
-  // line from the ring.
+  // Returns null if no call does. After the call for a line, drops the line if it has no waiters:
+  // removes it from the ring, then calls `drop`.
   template <typename Serve, typename Drop>
   std::invoke_result_t<Serve, Line&> Pass(Serve serve, Drop drop) {
     Line* const end = last_;

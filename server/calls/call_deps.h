@@ -22,7 +22,7 @@
 
 namespace csi_proxy::rpc {
 
-// The resources that have a limit for each client.
+// The resources of which each tenant may use only a part.
 enum class Limit { kConnections, kCalls };
 inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
 
@@ -39,7 +39,7 @@ class CallObserver {
   // call's arrival, including the queue.
   virtual void OnDone(const MethodInfo& method, const CallContext& call, const absl::Status& status,
                       absl::Duration duration) = 0;
-  // Reports the `times`th time that a client wanted more than its part of `limit`.
+  // Reports the `times`th time that a client has lost a connection or call because of `limit`.
   virtual void OnLimit(const Peer& /*peer*/, Limit /*limit*/, uint64_t /*times*/) {}
 };
 

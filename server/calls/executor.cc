@@ -152,7 +152,7 @@ void Executor::Enqueue(TenantQueue& queue, Task* task) {
   if (!task->has_begun_) Count(queue, &TenantQueue::queued_, 1);
 }
 
-// Takes the first task of `queue` that may run. Returns null if no task may.
+// Takes the first task of `queue`, a reclaim if there is one. Returns null if it may not run.
 Task* Executor::TakeFrom(TenantQueue& queue) {
   if (!MayRun(queue)) return nullptr;
   if (!queue.reclaims_.empty()) return queue.reclaims_.TakeFirst();
@@ -160,7 +160,7 @@ Task* Executor::TakeFrom(TenantQueue& queue) {
   return queue.waiting_.first()->has_thread_ || HasThread() ? queue.waiting_.TakeFirst() : nullptr;
 }
 
-// Takes the first task that may run, by turns among the tenants. Returns null if no task may.
+// Takes a queue's first task, by turns among the tenants. Returns null if no such task may run.
 Task* Executor::TakeNext() {
   const auto take = [this](TenantQueue& queue)
                         ABSL_NO_THREAD_SAFETY_ANALYSIS { return TakeFrom(queue); };

@@ -35,7 +35,7 @@ class TaskSlot : public SlotHolder {
 // A piece of work. Intrusive, so that queueing does not allocate memory.
 class Task {
  public:
-  // Runs once, with a slot, on a thread of the pool or in TryRun(). May delete the task.
+  // Runs once, with a slot, on a thread of the pool, TryRun() or RunHere(). May delete the task.
   virtual void Run(TaskSlot* slot) = 0;
 
  protected:
@@ -137,22 +137,22 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs `task` on a thread of the pool, now or after a wait in `queue` (null: unknown tenants).
+  // Runs `task` now, or after a wait in `queue` (null: unknown tenants). See Task::Run().
   // Returns RESOURCE_EXHAUSTED, without touching `task`, if too many tasks wait, or if the pool has
   // no thread and cannot start one. Sets `*client_is_at_limit`, if not null, to true if the limit
   // of the tenant is the reason, else to false. REQUIRES: `task` lives until it has run.
   absl::Status Submit(Task* task, std::shared_ptr<TenantQueue> queue = nullptr,
                       bool* client_is_at_limit = nullptr);
 
-  // Waits in `queue` for a slot, then calls `function` on this thread, not on a thread of the
-  // pool, and returns the status of `function`. Returns RESOURCE_EXHAUSTED if too many tasks wait,
-  // and CANCELLED or DEADLINE_EXCEEDED if `context` ends during the wait.
+  // Waits in `queue` for a slot, calls `function` on this thread and returns its status. Before it
+  // returns, runs further tasks if the pool has no thread. Returns RESOURCE_EXHAUSTED if too many
+  // tasks wait, and CANCELLED or DEADLINE_EXCEEDED if `context` ends during the wait.
   absl::Status RunHere(const CallContext& context,
                        absl::FunctionRef<absl::Status(TaskSlot*)> function,
                        std::shared_ptr<TenantQueue> queue = nullptr);
 
-  // Runs `task` for `queue` on this thread, and returns true. Returns false, without touching
-  // `task`, if the task would have to wait. If the task blocks, the caller blocks.
+  // Runs `task` for `queue` on this thread, then tasks as RunHere() does, and returns true. Returns
+  // false, without touching `task`, if it would have to wait. A blocked task blocks the caller.
   bool TryRun(Task* task, std::shared_ptr<TenantQueue> queue = nullptr);
 
   // Returns the number of tasks that have not begun.

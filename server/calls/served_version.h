@@ -21,7 +21,7 @@ struct UnaryMethod {
   // Return the default instances of the method's request and response.
   const google::protobuf::Message& (*request)();
   const google::protobuf::MessageLite& (*response)();
-  // Calls the method. Writes the response only if it returns OK. REQUIRES: `api` is the version's
+  // Calls the method. The response is valid only if it returns OK. REQUIRES: `api` is the version's
   // Api; `request` and `*response` have the method's types.
   absl::Status (*call)(void* api, const CallContext& context,
                        const google::protobuf::MessageLite& request,

@@ -83,8 +83,7 @@ absl::Status HoldsData(absl::string_view found) {
 }
 
 // Returns the error for data of a volume that must not be formatted. Adds advice for a file system
-// of Windows, because it may be damaged or not decrypted yet
-// (learn.microsoft.com/windows-server/administration/windows-commands/clean). `found` is the fault.
+// of Windows, because it may be damaged or not decrypted yet. `found` is the fault.
 absl::Status HoldsData(const HandlerDeps& deps, const CallContext& context,
                        const host::VolumeView& volume, absl::string_view found) {
   return Appended(

@@ -58,9 +58,9 @@ enum class Erase {
 // or, unless `erase` is kStatic, in use by the node (windows_use.h).
 //
 // Reads the volume again under the lock, because drivers format a volume that an earlier call
-// reported as unformatted. If another call has formatted the volume since then, returns OK if the
-// file system is the requested one and `options` has neither an allocation unit nor a label, and
-// otherwise FAILED_PRECONDITION.
+// reported as unformatted. If another call has formatted it since this call began, returns OK if
+// the file system is the requested one and `options` has neither an allocation unit nor a label,
+// and otherwise FAILED_PRECONDITION.
 //
 // Also returns FAILED_PRECONDITION if `erase` or HandlerDeps::keep_foreign_data protects the
 // content, or if the volume has lost its file system. Only kUnmounted without

@@ -23,7 +23,7 @@ using LockOrError = absl::StatusOr<ResourceLocks::Lock>;
 // The functions return the errors of ResourceLocks::Acquire().
 //
 // Locks the tenant's listing of links: a step of ListMounts, ListSmbMappings and RemoveMount that
-// reads the whole tree and keeps a processor busy. So a tenant runs at most one listing at a time.
+// may read the whole tree and keep a processor busy. So a tenant runs one listing at a time.
 // REQUIRES: the caller releases the lock before any other wait.
 inline LockOrError LockListing(ResourceLocks& locks, const CallContext& context) {
   return locks.Acquire(context, absl::StrCat("listing/", context.peer().tenant));

@@ -23,7 +23,7 @@ constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
-// How long the volumes must stay unchanged after the read-only flag of their disk was cleared.
+// How long the volumes must stay unchanged after the read-only flag of an online disk was cleared.
 // Windows may remove the volumes and bring them back
 // (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631) and does not report the end of this.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);

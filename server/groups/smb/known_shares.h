@@ -25,7 +25,7 @@ namespace csi_proxy::smb {
 struct ShareLinks {
   // Sorted.
   std::vector<std::string> paths = {};
-  // True if `paths` may lack some links.
+  // True if `paths` may lack links outside the directories that a pod can write to.
   bool incomplete = false;
 };
 
@@ -54,7 +54,7 @@ class KnownShares {
   // Windows also holds them in memory as long as the mapping exists, and an attacker who can read
   // this process's memory can also read a hash's key and guess.
   void Keep(const std::string& share, const host::SmbCredentials& credentials);
-  // Forgets the share's credentials, denial and failure. REQUIRES: the share is not mapped.
+  // Forgets the share's credentials, denial and failures. REQUIRES: it is or may get unmapped.
   void Forget(const std::string& share);
   // Returns true if the mapping was made with these credentials, false if it was made with other
   // credentials, and nullopt if this is unknown.

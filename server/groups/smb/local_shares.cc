@@ -62,7 +62,7 @@ Bytes ParseIpv6(absl::string_view text) {
   return address;
 }
 
-// Returns true if Windows parses the host as an IPv4 address, such as `127.1`, `2130706433` or
+// Returns true if Windows may parse the host as an IPv4 address, such as `127.1`, `2130706433` or
 // `0x7f.1` (learn.microsoft.com/windows/win32/api/ip2string/nf-ip2string-rtlipv4stringtoaddressw).
 bool IsIpv4(absl::string_view host) {
   const absl::string_view last = host.substr(host.rfind('.') + 1);

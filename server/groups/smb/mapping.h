@@ -47,8 +47,8 @@ enum class LookupResult {
 // Finds the mapping of a path's share. Removes a mapping that does not work, even if Windows
 // reports it as working.
 //
-// With HandlerDeps::bind_smb_credentials, returns PERMISSION_DENIED if this process made the
-// mapping with other credentials, and removes the mapping if another process made it.
+// With HandlerDeps::bind_smb_credentials, returns PERMISSION_DENIED if the mapping works and this
+// process made it with other credentials, and removes the mapping if another process made it.
 //
 // The server may deny access to the path. Then the mapping still counts as working if the share's
 // root or a folder that a link points to is accessible, if not all such folders were tried, or if

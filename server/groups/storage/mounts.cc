@@ -40,7 +40,7 @@ std::string ShareOf(const host::SmbMapping& mapping) {
 // to shares as UNDETERMINED.
 constexpr absl::Duration kMappingsPatience = absl::Seconds(1);
 
-// Maps a UncPath::Share() to whether its mapping works. Is nullopt if the mappings are unknown.
+// Maps a UncPath::Share() to whether a mapping is_connected. Is nullopt if mappings are unknown.
 using Connected = std::optional<std::map<std::string, bool>>;
 
 MountState StateOf(const host::FoundLink& link, const Connected& connected) {
