@@ -29,10 +29,10 @@
 
 namespace csi_proxy::host {
 
-// Thread-safe. The name of an object is any text that all its runs use, such as `disk 3`. Changes
-// use one instance, set-ups a second, reads and flushes a third, so that disks and servers that do
-// not answer cannot use up a tenant's limit for changes. REQUIRES: the data of a run outlives the
-// DetachedRuns.
+// Thread-safe. The name of an object is any text that all its runs use, such as `disk 3`. Changes,
+// set-ups, flushes, reads and Host::looks() each use an instance of their own, so that disks and
+// servers that do not answer cannot use up a tenant's limit for changes. REQUIRES: the data of a
+// run outlives the DetachedRuns.
 class DetachedRuns {
  public:
   using Change = std::function<absl::Status(const CallContext&)>;

@@ -25,14 +25,14 @@ enum class PartitionKind {
   kReserved,
   // A partition of a dynamic disk.
   kDynamic,
-  // Any other type: EFI system, recovery, or a type of another system.
+  // Any other type: EFI system, recovery, FAT of an MBR disk, or a type of another system.
   kOther,
 };
 
 struct Partition {
   // Counted from 1.
   uint32_t partition_number = 0;
-  // False only for types that are known to lack a volume.
+  // False only for the GPT types reserved, EFI system, recovery and LDM.
   bool is_basic = false;
   PartitionKind kind = PartitionKind::kOther;
 };
@@ -72,8 +72,8 @@ absl::Status CheckSame(const DiskDescription& earlier, const DiskDescription& no
 // Returns the error of CheckSame().
 absl::Status AnotherDisk(uint32_t disk_number);
 
-// Returns UNAVAILABLE if the device of a disk now has another number or belongs to another node of
-// a failover cluster. Returns OK if the device does not answer.
+// Returns UNAVAILABLE if the device at the path of a disk has another number on this node now.
+// Returns OK if the device does not answer.
 absl::Status CheckLocal(machine::Os& os, const DiskDescription& disk);
 
 // Sets the LUN of an NVMe disk of Azure; no change for other disks. Azure's NVMe disks all have the
@@ -99,7 +99,7 @@ void AddReadOnly(machine::Os& os, DiskDescription* description);
 inline constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 inline constexpr uint16_t kMbrIfs = 7;
 
-// Returns true if the type of an MSFT_Partition can hold a volume.
+// Returns the value of Partition::is_basic for an MSFT_Partition.
 absl::StatusOr<bool> IsBasic(const cim::Object& partition);
 PartitionKind KindOf(const cim::Object& partition);
 

@@ -72,9 +72,9 @@ class DiskHost {
 
   absl::Status Rescan(const CallContext& context);
 
-  // Describes one disk, with `partitions`. UNAVAILABLE if another disk has the number now, if the
-  // disk belongs to another node of a failover cluster, or if WMI does not show the disk or its
-  // partitions. The layout of an offline disk may be wrong.
+  // Describes one disk, with `partitions`. UNAVAILABLE if the disk's device has another number now,
+  // or if WMI does not show the disk or its partitions. FAILED_PRECONDITION if CheckOne() fails, as
+  // on a node of a failover cluster. The layout of an offline disk may be wrong.
   absl::StatusOr<DiskDescription> GetLayout(const CallContext& context, uint32_t disk_number);
 
   // Returns UNAVAILABLE if the device of `disk` has another number now; OK if it does not answer.
@@ -83,8 +83,8 @@ class DiskHost {
   // now.
   absl::Status CheckStill(const CallContext& context, const DiskDescription& disk);
 
-  // Writes an empty GPT. REQUIRES: `disk` is raw. GetLayout() returned it after the disk came
-  // online.
+  // Writes a GPT, in which Windows makes only its reserved partition. REQUIRES: `disk` is raw.
+  // GetLayout() returned it after the disk came online.
   absl::Status InitializeGpt(const CallContext& context, const DiskDescription& disk);
 
   // Creates a basic partition over all free space. Its volume may arrive later. FAILED_PRECONDITION
@@ -99,8 +99,8 @@ class DiskHost {
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number);
 
   // Returns "" if an online disk seems never written. Otherwise names the data at its beginning:
-  // see FindData() in devices.h. Reads the places of Look::kThroughout. UNAVAILABLE if another disk
-  // replaces `disk` meanwhile, or has replaced it since `disk.page83` was read.
+  // see FindData() in devices.h. Reads the places of Look::kThroughout. UNAVAILABLE if, by
+  // page 83, another disk replaces `disk` meanwhile, or has since `disk.page83` was read.
   absl::StatusOr<std::string> FindData(const CallContext& context, const DiskDescription& disk);
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number);

@@ -46,9 +46,9 @@ struct PathStats {
   std::string share;
 };
 
-// Thread-safe. Checks a path while holding its entries open, and acts on the open entries, so that
-// a link swapped in cannot redirect the action. PERMISSION_DENIED if a link leads out of the path's
-// roots. Accesses only servers of mapped shares; entries on other shares count as absent.
+// Thread-safe. A change holds the entries of its path open and acts on the open entries, so that a
+// link swapped in cannot redirect it. PERMISSION_DENIED if a link leads out of the path's roots.
+// Accesses only servers of mapped shares; entries on other shares count as absent.
 class FilesystemHost {
  public:
   explicit FilesystemHost(const HostDeps& deps) : deps_(deps), os_(*deps.os), smb_(deps) {}
@@ -73,9 +73,9 @@ class FilesystemHost {
   // error says so.
   absl::Status Remove(const CallContext& context, const ConfinedPath& path, bool recursive);
 
-  // Removes a link or a mount like Remove(), if it leads to `target`, a LinkInfo::target. NOT_FOUND
-  // if the path does not exist. FAILED_PRECONDITION if the entry is not a link, if it leads
-  // elsewhere, or if a directory between a root and the entry is a link or a mount.
+  // Removes a link or mount that leads to `target`, a LinkInfo::target. NOT_FOUND if the path does
+  // not exist. FAILED_PRECONDITION if the entry is not a link or leads elsewhere, or if a directory
+  // between a root and it is a link or mount. Unlike Remove(), keeps it if it cannot be opened.
   absl::Status RemoveLink(const CallContext& context, const ConfinedPath& path,
                           absl::string_view target);
 
@@ -84,8 +84,8 @@ class FilesystemHost {
   absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path);
 
   // Creates a directory link at `link` to `source`. Links in `source` must stay within its roots.
-  // NOT_FOUND if `source` or the directory for the link is missing, ALREADY_EXISTS if `link`
-  // exists.
+  // NOT_FOUND if the directory for the link is missing, or `source`, unless it is on a server.
+  // FAILED_PRECONDITION if `source` is not a directory, ALREADY_EXISTS if `link` exists.
   absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                           const ConfinedPath& link);
 

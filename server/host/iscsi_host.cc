@@ -50,7 +50,7 @@ absl::Status Update(cim::Session& wmi, const CallContext& context, const cim::Ob
 std::string PortalName(const IscsiPortal& portal) {
   return absl::StrCat("portal ", PortalText(portal));
 }
-// Returns DetachedRuns' name of a portal, the same for each spelling of the portal.
+// Returns DetachedRuns' name of a portal, the same in upper and lower case.
 std::string PortalObject(const IscsiPortal& portal) {
   return absl::AsciiStrToLower(FoldName(PortalName(portal)));
 }

@@ -107,7 +107,7 @@ class IscsiHost {
   absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                        const std::string& iqn, const ChapCredentials& credentials);
   // Ends all sessions of the target, over any portal. First calls AwaitLogins() with the context
-  // TeardownStep(). NOT_FOUND if the target has no session.
+  // TeardownStep(). NOT_FOUND, or the error of AwaitLogins(), if the target has no session.
   absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                           const std::string& iqn);
   // Returns the disk numbers of a target, sorted; empty if it is not connected.

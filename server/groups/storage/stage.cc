@@ -23,8 +23,8 @@ namespace {
 // The most time that a call leaves for its steps after the growth of the volume.
 constexpr absl::Duration kAfterGrowth = absl::Seconds(10);
 
-// One call of StageVolume. Each step first checks whether it is done already, and calls share no
-// memory, so a call can be repeated after any crash.
+// One call of StageVolume. Each step first checks whether it is done already, and needs nothing
+// that an earlier call has remembered, so a call can be repeated after any crash.
 class VolumeStager {
  public:
   VolumeStager(const groups::HandlerDeps& deps, const CallContext& context,
@@ -99,8 +99,8 @@ class VolumeStager {
     return absl::OkStatus();
   }
 
-  // Reads the disk under its lock. Returns an error if the disk is in use, or if another disk than
-  // `found` has the number now. `found` was read without the lock.
+  // Reads the disk under its lock. Returns an error if another disk than `found`, which was read
+  // without the lock, has the number now, or if the disk is in use, except in the two cases below.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
     ABSL_ASSIGN_OR_RETURN(disk_, host_.disk().GetLayout(context_, number_));
     ABSL_RETURN_IF_ERROR(host::CheckSame(found, disk_));

@@ -74,8 +74,8 @@ class TargetStager {
         portals_(std::move(portals)),
         credentials_(std::move(credentials)) {}
 
-  // Connects the target and returns the LUN's disk. `target` is the target path. As long as this
-  // object exists, other calls keep the sessions and the portals of the request.
+  // Connects the target and returns the LUN's disk. `target` is the target path. Until EndKept() or
+  // this object's end, other calls of the storage group keep the request's sessions and portals.
   absl::StatusOr<DiskDescription> Run(const ConfinedPath& target) {
     ABSL_ASSIGN_OR_RETURN(mounted_, FindMounted(host_, context_, target));
     stage_.emplace(
@@ -259,8 +259,8 @@ class TargetStager {
         " with another authentication, and a disk of it is in use: unstage its volumes first"));
   }
 
-  // Ends sessions that the request cannot use and that are not in use: without multipath Windows
-  // opens only one session with a target of this name.
+  // Ends unused sessions that the request cannot use, with multipath only those by `portal`.
+  // Without multipath Windows opens only one session with a target of this name.
   absl::Status EndOthers(const CallContext& context, const IscsiPortal& portal) {
     const auto sessions =
         EndUnusedSessions(deps_, context, request_.iqn, [&](const host::IscsiSession& session) {

@@ -28,8 +28,8 @@ absl::StatusOr<std::vector<host::IscsiPortal>> ReadPortals(absl::string_view fie
 // Returns true if both are the same portal, compared case-insensitively.
 bool IsSame(const host::IscsiPortal& a, const host::IscsiPortal& b);
 
-// Joins the errors of all portals into one. Its code is that of the first portal that answered with
-// a refusal, or UNAVAILABLE if no portal did.
+// Joins the errors of all portals into one. Its code is the first one that is not UNAVAILABLE, or
+// UNAVAILABLE if there is none.
 absl::Status NoSessionError(const std::vector<absl::Status>& failed);
 
 // A volume that is mounted at a path, and its disk.

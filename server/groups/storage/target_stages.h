@@ -1,5 +1,5 @@
-// The StageTarget calls under way. Before such a call has locked its disk, no lock protects its
-// session. So other calls check here before they end a session or remove a portal.
+// The StageTarget calls under way. Until such a call locks its disk, no lock protects its session.
+// So EndUnusedSessions() and UnstageTarget check here before they end a session or remove a portal.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace csi_proxy::storage {
 
 // Thread-safe. Each StageTarget call has one entry until it ends, so the limits of a tenant's calls
-// limit the entries. An entry keeps sessions but never makes a call fail. A tenant that keeps a
+// limit the entries. An entry keeps sessions but makes no UnstageTarget fail. A tenant that keeps a
 // session by repeated StageTarget calls could also keep it by mounting the disk. The entries are in
 // memory, so an embedded node cannot see the calls of the service.
 class TargetStages {

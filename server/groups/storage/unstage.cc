@@ -189,8 +189,8 @@ class VolumeUnstager {
   // Takes the disk offline unless it is or may be in use elsewhere. Returns the reason if the disk
   // stays online.
   absl::Status TakeOffline(const CallContext& context, const VolumeId& volume, uint32_t disk) {
-    // Describes the disk before IsUsedElsewhere() locates the volume, so that SetOnline() acts on
-    // this disk even if its number changes afterwards.
+    // Describes the disk before IsUsedElsewhere() locates the volume, so that SetOnline() takes no
+    // other disk offline that gets the number afterwards.
     ABSL_ASSIGN_OR_RETURN(const auto picture, host_.disk().Describe(context, disk));
     std::vector<ResourceLocks::Lock> locks;
     ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(context, volume, disk, &locks));

@@ -17,10 +17,10 @@ struct Growth {
   std::string obstacle;
 };
 
-// Grows a volume to `asked` bytes, or as far as possible if `asked` is 0. Also extends a file
-// system that is smaller than its partition. Returns FAILED_PRECONDITION if the disk has too little
-// room. At every mount drivers request growth by less than 100 MiB, so a failure of such growth is
-// not an error. If `asked` is 0, a file system that Windows cannot resize stays unchanged.
+// Grows a volume to `asked` bytes, or as far as possible if `asked` is 0. Then calls
+// VolumeHost::ExtendFileSystem(). Returns FAILED_PRECONDITION if the disk has too little room. At
+// every mount drivers request growth by less than 100 MiB, so a failure of such growth is not an
+// error. If `asked` is 0, a file system that Windows cannot resize stays unchanged.
 absl::StatusOr<Growth> Grow(host::VolumeHost& host, const CallContext& context,
                             host::VolumeView volume, uint64_t asked);
 
