@@ -54,7 +54,7 @@ absl::Status MakePlain(const CallContext& context, File& directory, const std::s
   return file->DeleteReparsePoint(attributes.reparse_tag);
 }
 
-// Counts a mount call that Windows refused because its path begins with `\\?\`. Returns `status`.
+// Counts a mount call that Windows refused, perhaps for the `\\?\` of its path. Returns `status`.
 absl::Status CountVerbatim(absl::string_view name, absl::Status status) {
   if (absl::StartsWith(name, "\\\\?\\") &&
       HasWin32Code(status, {win32_error::kInvalidParameter, win32_error::kInvalidName,

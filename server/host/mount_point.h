@@ -1,8 +1,8 @@
 // Sets and deletes a volume's mount point. Windows does both by path and opens the directory
 // itself. The sharing mode of that open is not documented (doubt 8 of doubts.md), so this process's
 // open handle may make the call fail. Only then is the handle closed and the call repeated. The
-// handles of the directories above stay open, so that the path cannot change. After a repeated call
-// the entry is checked again.
+// handles of the directories above stay open, so that the path cannot change. After a repeated
+// SetMountPoint() the entry is checked again.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ CallContext TeardownStep(const CallContext& context);
 // Flushes a volume before its mount at `path` ends, as a TeardownStep(). Remembers the volume as
 // used, because after the unmount the mount manager no longer names the folder. OK for a
 // write-protected volume, because it has no pending writes. NOT_FOUND if the volume does not exist.
-// Logs, counts and returns any other failure. The caller must unmount nevertheless, because a
-// remaining mount keeps a cloud from detaching a broken disk.
+// Logs, counts and returns any other failure, unless `context` has ended. The caller must unmount
+// nevertheless, because a remaining mount keeps a cloud from detaching a broken disk.
 absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context,
                                 const VolumeId& volume, absl::string_view path);
 
@@ -44,8 +44,8 @@ absl::Status FlushBeforeUnmount(const HostDeps& deps, const CallContext& context
 // their volumes. Returns PERMISSION_DENIED if a link or mount leads `path` to a root or above a
 // root. Compares resolved paths, because a link below a root may lead to any of these entries. If
 // the disk of a root is broken or mute for a second, compares only the root's name, because the
-// disk of another root must not stop a teardown. An error names only `path`. REQUIRES: `at` is the
-// end of `path`, and exists.
+// disk of another root must not stop a teardown. Both errors name only `path`. REQUIRES: `at` is
+// the end of `path`, and exists.
 absl::Status CheckNotKubelets(const HostDeps& deps, const CallContext& context,
                               const ConfinedPath& path, const ResolvedPath& at);
 

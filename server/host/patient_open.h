@@ -44,8 +44,8 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
 }
 
 // Calls `call`, which must open or make an entry of a directory. Repeats it once after
-// ERROR_INVALID_PARAMETER, because directories mounted into a HostProcess container return this
-// error at random (github.com/microsoft/Windows-Containers/issues/635).
+// ERROR_INVALID_PARAMETER, because directories mounted into a container return this error at random
+// (github.com/microsoft/Windows-Containers/issues/635).
 template <typename Call>
 auto TwiceIfInvalid(Call call) -> decltype(call()) {
   auto opened = call();

@@ -1,4 +1,4 @@
-// Grows volumes. Partitions grow through WMI, file systems through Win32.
+// Grows volumes: a partition with its file system through WMI, a file system alone through Win32.
 #include <algorithm>
 #include <memory>
 #include <string>

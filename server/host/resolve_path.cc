@@ -144,8 +144,8 @@ class Walker {
                : absl::StrCat(kind, entry);
   }
 
-  // Returns `error` with the name of its entry. An error's text may contain a path, so behind a
-  // link only Windows' code is kept.
+  // Returns `error` with the name of its entry. The text of Windows' errors may contain a path, so
+  // behind a link only their code is kept.
   absl::Status FailedAt(const std::string& entry, const absl::Status& error) const {
     const std::string name = NameOf(entry, "");
     const auto code = Win32CodeOf(error);

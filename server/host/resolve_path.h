@@ -24,8 +24,8 @@ struct ResolveOptions {
   bool follow_last = false;
   // The limit of links and mount points in a path; Windows gives up after 63.
   int max_steps = 63;
-  // Fails with FAILED_PRECONDITION if a component below a root, except the last, is a link or a
-  // mount point.
+  // Fails with FAILED_PRECONDITION if a component below a root, or any if there are no roots, is a
+  // link or a mount point. The last component may be one.
   bool refuse_links = false;
   // The access to the last component. kPeek returns a snapshot: entries of the path may change and
   // are not all held. If the path does not exist, `missing` may also contain components that exist.

@@ -45,7 +45,7 @@ struct SmbAccess {
     kDenied,
     // The share exists, but the folder does not.
     kNoFolder,
-    // The path is a DFS link or lies below one.
+    // The path is probably a DFS link or below one; a lost route to the server gives this too.
     kDfsLink,
     // Any other failure: for example the credentials are invalid, the share no longer exists, or
     // the server does not answer.
@@ -99,7 +99,7 @@ class SmbHost {
   absl::Status CreateMapping(const CallContext& context, const std::string& share,
                              const SmbCredentials& credentials, bool require_privacy);
 
-  // Removes a mapping. NOT_FOUND if it no longer exists. REQUIRES: GetMapping() returned `mapping`.
+  // Removes a mapping that this class has returned. NOT_FOUND if the mapping no longer exists.
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping);
 
  private:

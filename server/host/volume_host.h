@@ -34,7 +34,7 @@ enum class ResizeTo { kExactly, kAtMost };
 struct GrowthRoom {
   // The largest possible size of the partition, in bytes; not below its present size.
   uint64_t size_bytes = 0;
-  // Why the partition cannot reach the end of the disk, in words; empty if it can.
+  // Why the partition cannot fill the disk; empty if it can, or if under 100 MiB are left.
   std::string obstacle;
   // The path of the MSFT_Partition; empty if WMI does not show one at the volume's offset.
   std::string object;
@@ -57,16 +57,16 @@ struct VolumeHealth {
   VolumeView volume;
   // True if Windows will check the file system at the next start.
   bool is_dirty = false;
-  // `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed` or `Locked by BitLocker`;
-  // empty if Windows does not report it, as for a volume without a file system.
+  // `Healthy`, `Scan needed`, `Spot fix needed`, `Full repair needed`, another state's number or
+  // `Locked by BitLocker`; empty if Windows does not report it, as without a file system.
   std::string health = {};
-  // Why `health` is unknown; OK if Windows has answered.
+  // Why `health` is unknown; OK if Windows has answered or was not asked.
   absl::Status unknown = absl::OkStatus();
 };
 
 // Thread-safe. A method with a VolumeId or a disk number returns NOT_FOUND if the volume or disk is
-// missing, except AwaitFormat() and Unmount(). A refusal by Windows has the status code of
-// names/refusals.h, and names the operation and Windows' error.
+// missing, except AwaitFormat(), CheckUnmount() and Unmount(). A refusal by Windows has the status
+// code of names/refusals.h, and names the operation and Windows' error.
 class VolumeHost {
  public:
   explicit VolumeHost(const HostDeps& deps)
@@ -110,7 +110,7 @@ class VolumeHost {
   // if there is no sign. One sign is a folder that the mount manager names for the volume, even if
   // the folder no longer leads to the volume. The other is that UsedVolumes contains the volume. A
   // drive letter is no sign, because Windows assigns letters to new volumes. REQUIRES: ReadMounts()
-  // was called under the caller's lock of the volume.
+  // was called; before a format, under the caller's lock of the volume.
   //
   // Windows keeps mounted folders over restarts
   // (learn.microsoft.com/windows/win32/fileio/mounting-and-dismounting-a-volume). A partition that
@@ -146,9 +146,9 @@ class VolumeHost {
                       uint64_t size_bytes, ResizeTo how);
 
   // Extends an NTFS file system that is at least 100 MiB smaller than its partition, for example
-  // after an image was written to the volume or its growth was interrupted. Has no effect and
-  // returns false for any other file system, or if the file system has at least `size_bytes` and
-  // `size_bytes` is not 0. REQUIRES: Locate() was called after the resize of the partition.
+  // after an image was written to the volume or its growth was interrupted. Otherwise, or if WMI
+  // lacks the sector size, or if the file system has `size_bytes` and that is not 0, returns false
+  // without effect. REQUIRES: Locate() was called after the resize of the partition.
   absl::StatusOr<bool> ExtendFileSystem(const CallContext& context, const VolumeView& volume,
                                         uint64_t size_bytes);
 
@@ -184,7 +184,7 @@ class VolumeHost {
   absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context, const ConfinedPath& path);
 
   // Flushes the volume before its mount at `target` is removed; see mount_point.h. NOT_FOUND if the
-  // volume does not exist. Logs other errors; the caller must unmount nevertheless.
+  // volume does not exist. Logs other errors unless the call ends; the caller must unmount anyway.
   absl::Status FlushBeforeUnmount(const CallContext& context, const VolumeId& volume,
                                   const ConfinedPath& target);
 

@@ -1,5 +1,5 @@
-// Finds the disks that Windows uses and drivers must not use. Every call that writes to a disk
-// checks the disk here, and a refusal names the use; groups/README.md lists the calls.
+// Finds the disks that Windows uses and drivers must not use. Every call that partitions, formats,
+// grows or mounts checks the disk here; a refusal names the use; groups/README.md lists the calls.
 //
 // A disk is Windows' own if Windows runs on it or starts from it (IsBoot, IsSystem of MSFT_Disk,
 // learn.microsoft.com/windows-hardware/drivers/storage/msft-disk). A disk is in use by the node if

@@ -20,7 +20,7 @@ struct HttpQuestion {
   std::string target;
   // True for a PUT without a body, false for a GET.
   bool put = false;
-  // Headers in addition to Host and Connection. REQUIRES: no value contains a line end.
+  // Headers in addition to Host, Connection and Content-Length. REQUIRES: no value has a line end.
   std::vector<std::pair<std::string, Secret>> headers = {};
   // The name of the requested thing, such as `metrics`, for error texts.
   std::string subject = {};

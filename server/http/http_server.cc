@@ -112,8 +112,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
  private:
   void HasRead(error_code error);
-  // Reads and drops what follows the request until the client leaves: closing a connection with
-  // unread bytes resets it, and the client may lose the answer (RFC 9112, section 9.6).
+  // Reads and drops what follows the request until the client leaves or its time ends: closing a
+  // connection with unread bytes resets it, and the client may lose the answer (RFC 9112, 9.6).
   void Drain();
 
   Server& server_;

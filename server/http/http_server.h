@@ -32,8 +32,8 @@ struct HttpLimits {
   // The maximum number of connections that are sending a request, or getting or have got an
   // answer. At the limit, a new connection replaces one of the client that has the most of these.
   size_t connections = 128;
-  // While this many requests or more wait for an answer, the server accepts no connection: new
-  // connections stay in the system's queue until the next answer. Waiting requests are never
+  // While this many requests or more wait for an answer, the server accepts at most one connection
+  // more: others stay in the system's queue until the next answer. Waiting requests are never
   // dropped.
   size_t waiting = 1024;
 
@@ -59,7 +59,7 @@ class HttpServer {
       const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
       absl::Duration patience = absl::Seconds(1));
   // Closes the connections without a complete request, and waits until all other requests are
-  // answered.
+  // answered; late requests get the answer of the current run, whatever its code.
   virtual ~HttpServer() = default;
 
   // Returns the port; the system chose it if 0 was given.

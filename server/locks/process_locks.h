@@ -24,9 +24,9 @@ class ProcessLocks {
   virtual ~ProcessLocks() = default;
 
   // Waits until no other process holds `name`, then takes the lock. Returns CANCELLED or
-  // DEADLINE_EXCEEDED if the call ends first. On Windows returns FAILED_PRECONDITION if another
-  // account owns the lock. REQUIRES: no other thread of this process holds `name` (see
-  // ResourceLocks).
+  // DEADLINE_EXCEEDED if the call ends first. On Windows without a private namespace returns
+  // FAILED_PRECONDITION if another account owns the lock. REQUIRES: no other thread of this process
+  // holds `name` (see ResourceLocks).
   virtual absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext& context,
                                                         absl::string_view name) = 0;
 };

@@ -52,7 +52,7 @@ class ResourceLocks::Lock {
   Lock& operator=(Lock&& other) noexcept;
   ~Lock();
 
-  // Returns true if another call of this process held the name when this call asked for it.
+  // Returns true if this call had to wait for another call of this process to release the name.
   bool has_waited() const { return has_waited_; }
 
  private:

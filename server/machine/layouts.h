@@ -1,7 +1,7 @@
 // Makes the input of control codes for disks and volumes, and parses the output. The layouts are
-// those of winioctl.h and ntddstor.h (learn.microsoft.com/windows/win32/api/winioctl). Also parses
-// the firmware's SMBIOS table. Pure functions that trust no size or offset in the bytes. All
-// numbers are little-endian.
+// those of winioctl.h, ntddstor.h and ntddscsi.h (learn.microsoft.com/windows/win32/api/winioctl).
+// Also parses the firmware's SMBIOS table. Pure functions that trust no size or offset in the
+// bytes. All numbers are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -100,8 +100,8 @@ struct PartitionEntry {
   bool is_read_only = false;
   // True if the firmware starts from the partition; only on an MBR disk.
   bool is_active = false;
-  // True if the mount manager makes a volume of the partition. On GPT: a basic data partition that
-  // is not hidden. On MBR: a partition that Windows recognises, except an extended one.
+  // True if the mount manager surely makes a volume of the partition; it may of others too. On GPT:
+  // basic data that is not hidden. On MBR: one that Windows recognises, except an extended one.
   bool holds_volume = false;
 };
 // Parses a DRIVE_LAYOUT_INFORMATION_EX. Returns the partitions in use, in the order of the disk's

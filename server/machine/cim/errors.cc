@@ -36,8 +36,8 @@ std::string ExtendedMessage(const MethodResult& result) {
   return object->GetStringOr("Message", "").value_or("");
 }
 
-// Returns an error object's Message, or its Description if it has no Message. Appends the object's
-// other facts in parentheses, except ParameterInfo, which repeats the arguments.
+// Returns an error object's Message, or its Description if it has no Message. Appends Operation,
+// ProviderName and StatusCode (unless `hresult`) in parentheses; ParameterInfo repeats arguments.
 std::string Describe(const Object& error, uint32_t hresult) {
   std::string text = error.GetStringOr("Message", "").value_or("");
   if (text.empty()) text = error.GetStringOr("Description", "").value_or("");

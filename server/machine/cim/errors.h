@@ -38,8 +38,8 @@ inline constexpr uint32_t kCallRejected = 0x80010001;
 }  // namespace hresult
 
 // Returns the error `what: WBEM_E_ACCESS_DENIED (0x80041003): detail`. `detail`, WMI's own text,
-// may be empty. An HRESULT that wraps a Win32 code (0x8007....) gets the status of that code.
-// HresultOf() of the status returns `hresult`.
+// may be empty. An HRESULT that wraps a Win32 code (0x8007....) gets the status of that code unless
+// refusals.h has a row for the HRESULT. HresultOf() of the status returns `hresult`.
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
 // Returns HresultStatus() with the text of `error`, the error object that WMI left
 // (`__ExtendedStatus`, `MSFT_WmiError`), as the detail. `error` may name a more specific error:

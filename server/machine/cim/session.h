@@ -43,8 +43,8 @@ using Arguments = Properties;
 // A connection to the WMI of this machine that survives WMI's restarts. Thread-safe. Each call is a
 // round trip to WMI and yields its worker slot for that time. REQUIRES: the caller holds no mutex
 // (see YieldSlot). A call fails with DEADLINE_EXCEEDED or CANCELLED soon after its context ends,
-// but WMI may still finish the operation. A call fails with INVALID_ARGUMENT for text that contains
-// a NUL, is not UTF-8 or is too long. Other errors are usually an HresultStatus().
+// but WMI may still finish the operation. A call fails with INVALID_ARGUMENT for text with a NUL,
+// or a query or path that is not UTF-8 or too long. Other errors are usually an HresultStatus().
 class Session {
  public:
   virtual ~Session() = default;
