@@ -81,8 +81,8 @@ class File {
   // them. An unpaired surrogate, which NTFS allows in names, is three bytes that are not UTF-8.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
-  // Returns the next entries of this directory, at most a few hundred; the first ones if `restart`
-  // is true; none at the end. The names are encoded as in List().
+  // Returns the next entries of this directory, fewer than 1,000; the first ones if `restart` is
+  // true; none at the end. The names are encoded as in List().
   virtual absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) = 0;
 
   // Deletes the entry, even if read-only. ERROR_DIR_NOT_EMPTY for a directory with entries.
@@ -197,8 +197,8 @@ class Os {
   // Devices.
 
   // Sends one control code to `device`: `\\.\PhysicalDrive1`, `\\?\Volume{guid}` without the
-  // trailing backslash, or a device path of MSFT_Disk. Returns at most `max_output` bytes, or
-  // ERROR_MORE_DATA if the answer is longer.
+  // trailing backslash, or a device path of MSFT_Disk. If the answer exceeds `max_output` bytes,
+  // the driver chooses: an error such as ERROR_MORE_DATA, or the beginning of the answer.
   virtual absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access,
                                         uint32_t code, const Bytes& input, size_t max_output) = 0;
   // Reads `size` bytes of `device` from `offset` with one ReadFile; fewer if the device ends

@@ -50,8 +50,8 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
 // name `\??\C:\a\b`, print name `C:\a\b`. Returns INVALID_ARGUMENT for a path of more than 4,089
 // UTF-16 units, which does not fit.
 absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
-// Returns the bytes of a symbolic link to a share, with the names `\??\UNC\host\share\a\` and
-// `\\host\share\a\`.
+// Returns the bytes of a link to a share, with the names `\??\UNC\host\share\a\` and
+// `\\host\share\a\`. Returns INVALID_ARGUMENT for a path of more than 4,087 UTF-16 units.
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // Returns the input of FSCTL_DELETE_REPARSE_POINT, the tag without data
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point).

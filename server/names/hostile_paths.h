@@ -1,5 +1,5 @@
-// Hostile paths and the result that each must have, for the tests of the parser, the handlers and
-// the whole service, and for `csi-proxyctl selftest` on a node.
+// Hostile paths and the result that each must have, for the tests of the parser and the handlers,
+// and for `csi-proxyctl selftest` on a node.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 
 namespace csi_proxy {
 
-// The codes that the product tests for, with the names and values of winerror.h
+// The codes that the product or its simulator names, with the values of winerror.h
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
 namespace win32_error {
 inline constexpr uint32_t kInvalidFunction = 1;

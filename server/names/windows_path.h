@@ -12,7 +12,7 @@
 
 namespace csi_proxy {
 
-// A drive-absolute path, `C:\a\b`, of ordinary names on NTFS. Immutable.
+// A drive-absolute path, `C:\a\b`, of ordinary names on NTFS.
 class WindowsPath {
  public:
   // Parses the text that a caller sent for `field`. Accepts both separators; drops repeated and
@@ -39,7 +39,7 @@ class WindowsPath {
   // Adds one component. REQUIRES: IsName(component).
   void Append(absl::string_view component) { components_.emplace_back(component); }
   // Returns the path `relative` below this one. Returns INVALID_ARGUMENT, naming `field` and the
-  // rule, if Parse() would not accept a component or the whole.
+  // rule, if `relative` is empty, or Parse() would not accept a component or the whole.
   absl::StatusOr<WindowsPath> Join(absl::string_view field, absl::string_view relative) const;
   // Returns the root of the path's drive.
   WindowsPath Root() const;
@@ -79,7 +79,7 @@ bool IsPodsDirectory(const std::vector<std::string>& names);
 // CanonicalUnc().
 std::string FoldName(absl::string_view name);
 
-// Returns the canonical spelling of a UNC path, as answers show it: FoldName() in lower case.
+// Returns a UNC path's canonical spelling, as answers show it: FoldName() with ASCII lower-cased.
 std::string CanonicalUnc(absl::string_view path);
 
 // Returns `a, b and 3 more` for a line of text: at most 4 paths, of at most 260 bytes each.
@@ -113,9 +113,9 @@ enum class Place { kWithinRoots, kBelowRoots };
 // it, or of the first root if no root contains it.
 enum class Spelling { kStrict, kLenient };
 
-// A checked path and the trees that it must not leave. The host follows the path's links and
-// returns PERMISSION_DENIED for a link that leads out of `roots`. If `roots` is null, a link may
-// lead anywhere on the node's drives.
+// A checked path and the trees that it must not leave. The host follows the path's links. It
+// returns PERMISSION_DENIED for a link below a root that leads out of `roots`, unless the last
+// component leads to a server. If `roots` is null, a link may lead to any drive or server.
 struct ConfinedPath {
   // Parses the text that a caller sent for `field`. Fails like WindowsPath::Parse(). Also returns
   // PERMISSION_DENIED, naming `field`, the path and the rule, for a path that is not at `place`.

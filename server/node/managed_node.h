@@ -19,9 +19,9 @@ namespace csi_proxy {
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` receives the start, progress, end and refusal of formats. When a call removes or keeps
-  // the mapping of a share, `log` also receives the links to the share. `warn` receives the calls
-  // that take long.
+  // `log` receives the start, progress and end of formats, and some refusals to format a mounted
+  // volume. When a call removes or keeps the mapping of a share, `log` also receives the links to
+  // the share. `warn` receives the calls that take long.
   ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
               LineFunction log, LineFunction warn);
 

@@ -19,8 +19,8 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 
 absl::StatusOr<OpenedMachine> OpenThisMachine(const LineFunction& warn) {
   std::unique_ptr<cim::Session> wmi = cim::NewComSession(warn);
-  // Sends a cheap query, as the Go release does, so that the log shows early if WMI does not
-  // answer. Calls that need WMI fail until WMI answers; all other calls work.
+  // Sends a cheap query, so that the log shows early if WMI does not answer. Calls that need WMI
+  // fail until WMI answers; all other calls work.
   const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
                                  cim::Query("CIM_BIOSElement"));
   if (!answer.ok()) {

@@ -58,7 +58,7 @@ class JsonFormatter final : public spdlog::formatter {
   }
 };
 
-// Writes the lines with which klog begins a file, because upstream's tests look for them.
+// Writes the lines with which klog begins a file.
 void WriteFileHeader(const spdlog::filename_t&, std::FILE* file) {
   const std::string text =
       absl::StrCat("Log file created at: ",

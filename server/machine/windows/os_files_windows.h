@@ -84,8 +84,8 @@ DWORD OpenError(NTSTATUS status);
 // attribute, and sets it again if the deletion fails. REQUIRES: `file` is open with kDelete.
 absl::Status DeletePlainly(HANDLE file);
 
-// Sends one control code. Returns the answer, or ERROR_MORE_DATA if it is longer than `max_output`
-// bytes.
+// Sends one control code. Returns the answer. If it exceeds `max_output` bytes, the driver chooses:
+// an error such as ERROR_MORE_DATA, or the beginning of the answer.
 absl::StatusOr<Bytes> SendControl(HANDLE device, uint32_t code, const Bytes& input,
                                   size_t max_output);
 

@@ -133,7 +133,7 @@ class Variant {
     Wipe();
     VariantClear(&value_);
   }
-  // Overwrites all text with zeros. Lengths stay.
+  // Overwrites a BSTR, or each BSTR of an array, with zeros. Lengths stay.
   void Wipe() {
     if (V_VT(&value_) == VT_BSTR) Bstr::Wipe(V_BSTR(&value_));
     if (V_VT(&value_) != (VT_ARRAY | VT_BSTR) || V_ARRAY(&value_) == nullptr) return;

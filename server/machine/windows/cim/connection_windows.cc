@@ -49,8 +49,8 @@ absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const LineFunction& warn) {
   // Creates a multithreaded apartment that lasts as long as the process
   // (learn.microsoft.com/windows/win32/api/combaseapi/nf-combaseapi-coincrementmtausage). Every
-  // thread that has joined no apartment then belongs to it implicitly, also gRPC's threads and the
-  // caller's (APTTYPEQUALIFIER_IMPLICIT_MTA, .../objidl/ne-objidl-apttypequalifier).
+  // thread that has joined no apartment then belongs to it implicitly, also the service's threads
+  // and a driver's (APTTYPEQUALIFIER_IMPLICIT_MTA, .../objidl/ne-objidl-apttypequalifier).
   CO_MTA_USAGE_COOKIE cookie;
   const HRESULT joined = CoIncrementMTAUsage(&cookie);
   if (FAILED(joined)) return ComError(joined, "initialising COM");

@@ -26,8 +26,8 @@ namespace csi_proxy::cim {
 absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
                       const LineFunction& warn);
 
-// Encrypts calls through a proxy, and lets WMI act for this process. Must be called on every
-// interface that comes from WMI, before its first call.
+// Encrypts calls through a proxy, and lets WMI act for this process. Must be called on every proxy
+// that comes from WMI, before its first call. An IWbemClassObject is no proxy but a local copy.
 absl::Status SecureProxy(IUnknown* proxy);
 
 // Returns how many milliseconds to wait before the next check of `context`.

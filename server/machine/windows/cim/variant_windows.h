@@ -19,8 +19,8 @@ namespace csi_proxy::cim {
 absl::StatusOr<Value> ToValue(const VARIANT& variant, CIMTYPE type);
 
 // Converts `value` for a property of CIM type `type`. Returns WBEM_E_TYPE_MISMATCH if `value` is of
-// another kind or out of range, and INVALID_ARGUMENT for text with a NUL, where WMI would end the
-// text. No error contains the value. `spawn` makes embedded objects.
+// another kind or an integer out of range, and INVALID_ARGUMENT for text with a NUL, where WMI
+// would end the text. No error contains the value. `spawn` makes embedded objects.
 absl::StatusOr<Variant> ToVariant(const Value& value, CIMTYPE type, const Spawn& spawn);
 
 }  // namespace csi_proxy::cim
