@@ -28,7 +28,7 @@ struct Options {
   std::vector<std::string> api_groups;
   std::vector<std::string> api_versions;
   // The directories that calls may touch, each with the flag that gave it. ParseOptions() sets at
-  // least one.
+  // least one, except for --help.
   struct Directory {
     std::string flag;
     WindowsPath path;

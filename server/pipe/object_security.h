@@ -55,8 +55,8 @@ uint32_t ClientRights(uint32_t rights);
 // identify the service, because it also owns the pipes of a container's administrator.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
-// Returns true if SYSTEM or Administrators owns the object. Then an administrator made the object,
-// because only administrators have the privilege to set another owner.
+// Returns true if SYSTEM or Administrators owns the object. Then an administrator or backup
+// operator made it, because by default only these have the privilege to set another owner.
 bool OwnedByAdministrators(const ObjectSecurity& object);
 
 // Returns true if both DACLs give the same rights to the same accounts in the same order. Returns

@@ -69,7 +69,7 @@ absl::StatusOr<Security> Security::ForServer(const std::string& sddl) {
 
 bool Exists(const std::string& path) {
   if (OpenOnce(win32::Utf16(path)).valid()) return true;
-  // With any other error the pipe exists: all instances are busy, or this process may not open it.
+  // Any other error counts as a pipe: all instances are busy, or this process may not open it.
   const DWORD error = GetLastError();
   return error != ERROR_FILE_NOT_FOUND && error != ERROR_PATH_NOT_FOUND;
 }

@@ -17,8 +17,8 @@
 namespace csi_proxy::pipe {
 
 // Returns the server's first instance. Returns FAILED_PRECONDITION, with the reason, if another
-// process serves the pipe, or if a pipe left over from a server cannot safely be made ours. Takes a
-// leftover pipe only if `alone` is OK, that is, if no other csi-proxy takes names now.
+// process serves the pipe or a pipe left over from a server is unsafe to take; else Windows' error.
+// Takes such a pipe only if `alone` is OK, that is, if no other csi-proxy takes names now.
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone);
 

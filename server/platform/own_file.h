@@ -1,6 +1,6 @@
 // Files in a directory where other accounts may write too. Make(), RemoveEmptyFile() and
-// CheckDirectoriesOf() follow no link. Remove() deletes only the file that this process created.
-// RemoveEmptyFile() deletes only an empty file.
+// CheckDirectoriesOf() follow no link. Remove() deletes only the file that this process created,
+// RemoveEmptyFile() only an empty file. On POSIX, one that replaces it meanwhile is deleted.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Keeps the connections of a listener by client, and decides whether one more may be admitted. The
+// Keeps the connections of a listener by tenant, and decides whether one more may be admitted. The
 // listeners of all platforms use this table.
 //
 // A connection is  from       to
@@ -139,9 +139,9 @@ class ServedConnection {
 // that a tenant with few connections is admitted. Of the tenant's connections it chooses a silent
 // one (preferably of the incoming process), else one that has never made a call, else one without a
 // recent call. The eviction does no harm: the evicted client redials with its next call. Since 1.41
-// grpc-go does not redial earlier (https://github.com/grpc/grpc-go/pull/4613). The table does not
-// evict idle connections while there is room, so that a driver that connects at its start and calls
-// much later need not redial.
+// grpc-go does not redial earlier (https://github.com/grpc/grpc-go/pull/4613). While there is room,
+// the table ends idle connections only after `idle_timeout`, so that a driver that connects at its
+// start and calls before that need not redial.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.

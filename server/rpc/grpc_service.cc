@@ -29,8 +29,8 @@ constexpr absl::Duration kForTheAnswer = absl::Milliseconds(250);
 // A method of a service.
 struct Method {
   const UnaryMethod* const method;
-  // True if the method's last call waited for WMI or a server. Its next call must not run on a
-  // reading thread, because the connections of all clients share these threads.
+  // True if the method's last call waited for Windows, a server or a lock. Its next call must not
+  // run on a reading thread, because the connections of all clients share these threads.
   mutable std::atomic<bool> waited = false;
 };
 

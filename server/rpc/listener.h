@@ -24,7 +24,7 @@ namespace csi_proxy::rpc {
 
 class PipeServer;
 
-// Thread-safe but for Listen(), Stop() and CloseLive(): each must be called once, in this order.
+// Thread-safe, but one thread must call Listen() once, then Stop() and CloseLive(), in this order.
 class Listener {
  public:
   virtual ~Listener() = default;

@@ -1,5 +1,5 @@
-// The services of one pipe: one released service, health and reflection. A pod may be given only
-// some pipes, so a connection to one pipe must not reach the services of another pipe.
+// The services of one pipe: a released or the simulation's service, health and reflection. A pod
+// may be given only some pipes, so a connection to one must not reach the services of another.
 #pragma once
 
 #include <cstddef>

@@ -144,7 +144,7 @@ class UnixListener final : public Listener {
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 
-  // Used by the listener thread alone.
+  // While the listener thread runs, only it uses these, but Stop() may read `pipes_`.
   std::vector<std::shared_ptr<const PipeServer>> pipes_;
   // Keyed by an id that is never reused: an event may be fetched before its entry is removed, and
   // then must not find another entry at the same address.

@@ -28,8 +28,8 @@ struct OpenedNode {
   std::vector<ExtraService> services;
 };
 
-// Opens the machine and makes the node. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag, for
-// bad options; otherwise the errors of OpenThisMachine().
+// Opens the machine and makes the node. Fails as OpenSimulation() does for a simulated node, else
+// as OpenThisMachine() does.
 absl::StatusOr<OpenedNode> OpenNode(const Options& options);
 
 // A program links csi_proxy_simulation or csi_proxy_no_simulation for the functions below. The
@@ -37,8 +37,8 @@ absl::StatusOr<OpenedNode> OpenNode(const Options& options);
 // INVALID_ARGUMENT.
 //
 // Opens the machine of --host=simulated for the value of --scenario, a name or a file; "" for the
-// default. Appends the administrator's service to `*services`. `warn` receives the warnings of the
-// host. Returns INVALID_ARGUMENT or NOT_FOUND, naming the flag.
+// default. Appends the administrator's service to `*services`. `warn` receives the host's warnings.
+// Returns NOT_FOUND, naming the flag, if the file cannot be read; else LoadScenario()'s error.
 absl::StatusOr<OpenedMachine> OpenSimulation(const std::string& scenario, LineFunction warn,
                                              std::vector<ExtraService>* services);
 

@@ -11,7 +11,7 @@
 
 namespace csi_proxy {
 
-// Thread-safe.
+// Thread-safe but for Stop().
 class Server {
  public:
   // Serves `node`, which must outlive the server. All pipes answer when this returns. Returns

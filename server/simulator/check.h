@@ -1,5 +1,5 @@
-// Checks a state by the rules for scenarios, before a node starts and when its administrator
-// changes it. Reports the first problem.
+// Checks a state by the rules for scenarios, before a node starts and after some changes of its
+// administrator (Try() of machine.cc). Reports the first problem.
 #pragma once
 
 #include <string>

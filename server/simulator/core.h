@@ -43,8 +43,8 @@ class Core {
     AnsweredObjects objects = AnsweredObjects::kAll;
   };
 
-  // Applies the fault table to `operation`, such as `volume.FormatVolume` or `win32.Flush`, on any
-  // of `resources` (see FaultRule). After the fault's delay, returns its error, if any, else OK.
+  // Applies the fault table to `operation`, such as `win32.Flush`, on any of `resources` (see
+  // FaultRule). Returns the fault's error after its delay, Check() of an ended call, or OK.
   absl::Status Pass(const CallContext& context, absl::string_view operation,
                     absl::Span<const std::string> resources, FaultEffects* effects = nullptr);
 
@@ -55,7 +55,7 @@ class Core {
   }
 
   // Runs a call of the machine: applies the fault table, not holding the lock during a delay, then
-  // runs `action(NodeState&)` under the lock as one atomic step. Returns the fault's error or the
+  // runs `action(NodeState&)` under the lock as one atomic step. Returns Pass()'s error or the
   // result of `action`, a Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,

@@ -21,7 +21,7 @@ WindowsError KnownError(uint32_t code);
 
 // Returns the failure of `operation` (a verb phrase, such as `formatting volume ...`), worded
 // `<operation> failed: <text> (error 0x...)`. `code` is INTERNAL unless the interfaces name another
-// code for the failure. Win32CodeOf() returns the error's code.
+// code for the failure. Win32CodeOf() returns the error's code, but nullopt for 0.
 absl::Status Failure(absl::string_view operation, const WindowsError& error,
                      absl::StatusCode code = absl::StatusCode::kInternal);
 absl::Status Failure(absl::string_view operation, uint32_t error,

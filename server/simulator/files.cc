@@ -10,7 +10,7 @@
 namespace csi_proxy::machine::simulator {
 namespace {
 
-// Adds an entry at the missing end of `at`. Fails if the volume has no room.
+// Adds an entry at the missing end of `at`. Fails if the volume is read-only or has no room.
 absl::StatusOr<Tree::Id> AddEntry(const Resolved& at, Tree::Entry entry,
                                   absl::string_view operation) {
   if (at.place.has_value()) {
