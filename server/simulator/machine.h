@@ -44,8 +44,8 @@ class Machine final : public FaultGate {
                                       std::optional<uint32_t> place = std::nullopt);
   // Detaches a disk, even while it is mounted, and loses its content; or returns NOT_FOUND.
   absl::Status DetachDisk(uint32_t number);
-  // Grows a disk to `size_bytes`. Windows notices the growth at the next rescan. Returns NOT_FOUND
-  // if there is no such disk, and INVALID_ARGUMENT unless the new size is larger.
+  // Grows a disk to `size_bytes`. Windows notices it at a rescan or IOCTL_DISK_UPDATE_DRIVE_SIZE.
+  // Returns NOT_FOUND for an unknown disk, INVALID_ARGUMENT unless the size is larger and valid.
   absl::Status GrowDisk(uint32_t number, uint64_t size_bytes);
 
   // Adds an empty share to a server, and creates the server if necessary. Returns ALREADY_EXISTS if
@@ -55,18 +55,18 @@ class Machine final : public FaultGate {
   // password. Returns NOT_FOUND for an unknown server.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view username,
                               const Secret& password);
-  // Makes a mapped share unreadable until it is mapped again; or returns NOT_FOUND.
+  // Breaks the share's mapping without a drive letter until it is made again; or returns NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
   // Sets whether an SMB server is reachable, or all iSCSI portals at an address. Returns NOT_FOUND
   // if `server` is neither the name of a server nor the address of a portal.
   absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
-  // Appends a rule to the fault table. Returns INVALID_ARGUMENT if the rule could never apply,
+  // Appends a rule to the fault table. Returns INVALID_ARGUMENT as for a scenario,
   // RESOURCE_EXHAUSTED if there are 1024 rules.
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
-  // Applies the rules that name an rpc. A rule with a resource applies only if a field of the
-  // request has that text, ignoring case.
+  // Applies the first rule that matches the rpc. A rule with a resource matches only if a field of
+  // the request has that text, ignoring case.
   absl::Status Pass(const CallContext& context, absl::string_view method,
                     absl::FunctionRef<std::vector<std::string>()> fields) override;
 
@@ -74,7 +74,7 @@ class Machine final : public FaultGate {
   absl::Status SetBehaviour(const Behaviour& behaviour);
 
   // Sets the handles that other processes of the node hold from now on. Returns INVALID_ARGUMENT
-  // unless each path begins with a drive.
+  // for more than 1024 handles, or for a path that WindowsPath::Parse() refuses.
   absl::Status SetOtherOpens(std::vector<OtherOpen> opens);
 
   // The calls below change entries as other programs would. Calls that create an entry also create
@@ -99,9 +99,9 @@ class Machine final : public FaultGate {
   }
 
   // Restarts the whole machine: closes other processes' handles, removes the SMB mappings that are
-  // not persistent and restores the others, opens the persistent iSCSI sessions, starts the
-  // services that start by themselves, and notices new disks and sizes. Links, mount points and
-  // offline disks persist.
+  // not persistent and restores the others, ends the iSCSI sessions and opens the persistent ones
+  // whose portals answer, starts the services that start by themselves, and notices new disks and
+  // sizes. Links, mount points and offline disks persist.
   void Reboot();
 
   // Returns the number of requests of hosts since the machine was made.

@@ -13,7 +13,7 @@ struct NamedScenario {
   absl::string_view name;
   absl::string_view textproto;
 
-  // The scenario's first comment.
+  // The scenario's first line, a comment, without `# `.
   absl::string_view description() const;
 };
 

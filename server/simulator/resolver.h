@@ -15,8 +15,8 @@ namespace csi_proxy::machine::simulator {
 // The entry to which a path leads, or the deepest entry on the way that exists. Valid until the
 // state changes.
 struct Resolved {
-  // The tree of `entry`. Null if a drive, mounted volume or share on the way is missing, or if a
-  // volume on the way has no file system.
+  // The tree of `entry`. Null if a drive or mounted volume on the way is missing or has no file
+  // system, or if the node cannot read a share on the way.
   Tree* tree = nullptr;
   Tree::Id entry = Tree::kRoot;
   // The volume of the tree, or the volume without a file system at which the path stops. Empty on a
@@ -25,7 +25,7 @@ struct Resolved {
   // The components below `entry` that do not exist.
   std::vector<std::string> missing;
   // True if a link on the way is dangling: the first missing component, or the missing drive or
-  // share, belongs to the link's target.
+  // unreadable share, belongs to the link's target.
   bool dangling = false;
 
   bool found() const { return tree != nullptr && missing.empty(); }

@@ -29,8 +29,8 @@ absl::StatusOr<Behaviour> BehaviourFromProto(const csi_proxy::simulated::Behavio
 absl::StatusOr<OtherOpen> OtherOpenFromProto(const csi_proxy::simulated::OtherOpen& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);
 
-// Convert a disk and a state to protos. Secrets become `<secret>`; the rest can be loaded again
-// unchanged.
+// Convert a disk and a state to protos. Secrets become `<secret>`. `mounted_by_hand`,
+// `session_chap` and the past part of a delay are lost. The rest can be loaded again unchanged.
 csi_proxy::simulated::Disk DiskToProto(const Disk& disk);
 csi_proxy::simulated::Node StateToProto(const NodeState& state);
 

@@ -1,5 +1,5 @@
-// Converts the proto of a node to a state. This file checks each field alone. CheckState() checks
-// fields together.
+// Converts the proto of a node to a state. This file checks that each value can be converted, and
+// checks files and mounts. CheckState() checks whether the state can exist.
 #include <set>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // A node's Windows services. Callers must hold the lock of Core, and must have checked the
-// arguments. A pending state ends at the first AdvanceServices() after its time.
+// arguments. A start or stop ends at the first AdvanceServices() after its time.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ Service* FindService(NodeState& state, absl::string_view name);
 
 // Returns true if any service is starting or stopping.
 bool AnyServicePending(const NodeState& state);
-// Ends the pending states that have lasted long enough.
+// Ends the starts and stops that have lasted long enough.
 void AdvanceServices(NodeState& state, SteadyTime now);
 
 // Resets all services to their state after boot: stops all, then starts the services that start at

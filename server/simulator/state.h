@@ -108,7 +108,7 @@ struct DiskBytes {
 struct Disk {
   uint32_t number = 0;
   // The size that Windows knows. The hardware may have grown to `grown_size_bytes` (0 if not);
-  // a rescan notices the growth.
+  // a rescan or IOCTL_DISK_UPDATE_DRIVE_SIZE notices the growth.
   uint64_t size_bytes = 0;
   uint64_t grown_size_bytes = 0;
   std::string location;
@@ -233,7 +233,7 @@ struct Service {
 // Which objects the answer of a WMI query contains.
 enum class AnsweredObjects { kAll, kNone, kEachTwice };
 
-// One entry of the table that each rpc and each call of Operations() consults first.
+// One entry of the table that each rpc and each call of Operations() consults before its work.
 struct FaultRule {
   // `volume.FormatVolume`, `volume.*`, `*`, or a call such as `win32.Flush` (see Operations()).
   std::string operation;
@@ -328,7 +328,7 @@ struct NodeState {
   std::vector<FaultRule> faults;
   Behaviour behaviour;
   std::vector<OtherOpen> other_opens;
-  // If unset, the cloud attaches every disk without a delay, exactly as AttachDisk requests it.
+  // If unset, the cloud attaches every disk without a delay, as AttachDisk requests it.
   std::optional<Attach> attach;
   DeviceIndex device_index;
 };

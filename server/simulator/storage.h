@@ -29,8 +29,8 @@ inline constexpr char kSystemDrive = 'C';
 
 // The distance in bytes that new partitions keep from the start and the end of the disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
-// The bytes of the protective MBR, the header and the table at the start of a GPT disk. A second
-// table and header lie at the end of the disk.
+// The bytes of the protective MBR, the header and the table at the start of a GPT disk with sectors
+// of 512 bytes. A second table and header lie at the end of the disk.
 inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;

@@ -100,8 +100,8 @@ class Tree {
   static uint64_t RoundedSize(uint64_t size_bytes);
 
  private:
-  // ForgetMount() must be called before an entry is changed or removed. NoteMount() must be called
-  // after an entry is added or changed.
+  // ForgetMount() must be called before an entry's mount is changed or the entry is removed.
+  // NoteMount() must be called after an entry is added or mounted.
   void ForgetMount(Id id);
   void NoteMount(Id id);
 

@@ -17,7 +17,7 @@ class Supervisor {
   // Returns true if Windows' service control manager has started the process.
   virtual bool IsServiceManager() const { return false; }
 
-  // Reports that all pipes answer.
+  // Reports that the start is complete: in csi-proxy, that all pipes answer.
   virtual void ReportRunning() = 0;
 
   // Waits until the process must stop. Returns the cause, such as `SIGTERM` or `service stop`.

@@ -56,8 +56,8 @@ bool IsHexadecimal(absl::string_view text) {
          text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
-// Returns page 83 as a SCSI disk does. Hexadecimal text in `disk.page83` becomes binary. The port's
-// identifier comes first, and is the same for all disks.
+// Returns page 83 as a SCSI disk does. Pairs of lower-case hexadecimal digits in `disk.page83`
+// become binary. The port's identifier comes first, and is the same for all disks.
 Bytes Page83(const Disk& disk) {
   using machine::Association;
   using machine::CodeSet;

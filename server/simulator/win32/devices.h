@@ -56,8 +56,8 @@ class Gate {
 };
 
 // Implements Os::Control(). A disk and a volume accept the codes of layouts.h that kControlCodes
-// lists for them. Any other code fails with ERROR_INVALID_FUNCTION. A disk is `\\.\PhysicalDriveN`
-// or DevicePath(N).
+// lists for them. Any other code that `access` allows fails with ERROR_INVALID_FUNCTION. A disk is
+// `\\.\PhysicalDriveN` or DevicePath(N).
 absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string& device,
                                              machine::DeviceAccess access, uint32_t code,
                                              const machine::Bytes& input, size_t max_output);

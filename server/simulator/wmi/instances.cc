@@ -18,7 +18,7 @@ using cim::Value;
 struct Source {
   const char* class_name;
   Objects (*list)(NodeState& state);
-  // Lists only the wanted instances of a class that may have many.
+  // For a class that may have many instances: leaves out unwanted ones if `wanted` has a key.
   Objects (*list_wanted)(NodeState& state, const Wanted& wanted) = nullptr;
 };
 

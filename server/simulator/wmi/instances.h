@@ -18,9 +18,9 @@ namespace csi_proxy::machine::simulator::wmi {
 // not needed.
 const char* StoppedService(NodeState& state, const Class& of);
 
-// Returns the current instances of a class or association: disks that Windows sees, volumes that
-// have arrived on an online disk, portals that are registered. The result contains every instance
-// with the property values `wanted`, and may contain others. For disks, partitions, volumes and SMB
+// Returns the current instances of a class or association: disks that Windows sees, volumes of
+// online disks that WMI has noticed, registered portals. The result contains every instance with
+// the property values `wanted`, and may contain others. For disks, partitions, volumes and SMB
 // mappings, keys in `wanted` keep the others few.
 std::vector<cim::Object> Instances(NodeState& state, const Class& of, const Wanted& wanted = {});
 

@@ -61,7 +61,7 @@ const char* AuthenticationType(ChapMode mode) {
   return "NONE";
 }
 
-// Makes the one object of a target, even if several portals offer the target.
+// Makes the one object of all targets with the target's IQN, even at several portals.
 cim::Object TargetObject(NodeState& state, const IscsiTarget& target) {
   const std::vector<IscsiTarget*> ways = TargetsNamed(state, target.iqn);
   const bool connected =

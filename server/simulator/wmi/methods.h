@@ -37,7 +37,7 @@ using Outcome = absl::StatusOr<cim::MethodResult>;
 absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
                             absl::string_view operation);
 
-// Runs the method. Returns 1, Not Supported, for a feature that the simulation lacks. Fails if
+// Runs the method. Returns 1, Not Supported, for a method that the simulation lacks. Fails if
 // StoppedService() returns a service.
 Outcome CallMethod(const Call& call);
 

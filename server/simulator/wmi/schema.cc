@@ -50,7 +50,7 @@ Class Association(const char* name, Property one, Property other) {
 // Sources: learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-classes,
 // learn.microsoft.com/previous-versions/windows/desktop/iscsidisc, .../smb. Windows' own generated
 // bindings show what the pages leave out: which methods are static, the keys, and some parameters.
-// A class lacks the properties for which the node has no values.
+// A class lacks most properties for which the node has no values.
 std::vector<Class> StorageClasses() {
   return {
       {kStorage,

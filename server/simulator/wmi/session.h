@@ -20,7 +20,7 @@ namespace csi_proxy::machine::simulator::wmi {
 // method or parameter outside the schema, a value of another type, a missing required parameter, an
 // instance method on a class, an object that is gone.
 //
-// Every call first passes the node's fault table, under the name that schema.h gives the operation.
+// Each valid call passes the node's fault table before its work, under its name of schema.h.
 // A FaultRule::error from 0x80000000 up becomes the HRESULT of the failed call. A lower error
 // becomes the return value of a method or, for other calls, the Win32 error inside the HRESULT. A
 // rule with a FaultRule::code but no error makes the call fail with WBEM_E_FAILED, or with that

@@ -1,4 +1,4 @@
-// Disks, partitions and volumes. A method returns only values that its page lists
+// Disks, partitions and volumes. Besides 41002 and 41003, methods return only values of their pages
 // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk and siblings).
 #include <algorithm>
 #include <utility>
@@ -102,8 +102,8 @@ Outcome CreatePartition(const Call& call) {
   return Refused(call.method, kObjectNotFound, "the new partition");
 }
 
-// Makes WMI show new volumes of the disk. The double has no copy of the layout to refresh. Only a
-// rescan notices that a disk has grown.
+// Makes WMI show new volumes of the disk. The double has no copy of the layout to refresh. Does not
+// notice that the disk has grown.
 Outcome Refresh(const Call& call) {
   Disk& disk = DiskOf(call);
   const std::string operation = absl::StrCat("refreshing disk ", disk.number);
@@ -133,7 +133,7 @@ bool HasOpenFiles(NodeState& state, const Disk& disk) {
                      });
 }
 
-// Takes the disk offline. Windows documents the errors 6, 41009 and 41018
+// Takes the disk offline. Besides general errors, Windows documents 6, 41009 and 41018
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline). The double itself
 // returns only 6 and 41009. A fault rule can return any error.
 Outcome Offline(const Call& call) {
@@ -166,7 +166,7 @@ Outcome PartitionOnline(const Call& call) {
   return Done(call.method);
 }
 
-// Returns the partition's volume if its size can change, else an error.
+// Returns the partition's volume. Fails if the disk is offline or the partition has no volume.
 absl::StatusOr<VolumePlace> Resizable(const Call& call, absl::string_view operation) {
   Disk& disk = DiskBelow(call);
   DiskPartition& partition = PartitionOf(call, disk);
