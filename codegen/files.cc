@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Hubs import this file of protobuf. The parser reads the library's copy, not an installed one.
+// annotations.proto imports this. The parser reads the library's copy, not an installed one.
 constexpr absl::string_view kDescriptorProto = "google/protobuf/descriptor.proto";
 
 // Returns the parts of a version such as `v1beta2`, so that tuples compare by age.

@@ -1,5 +1,5 @@
-// The API as data: all .proto files below api/, parsed with their comments. The lock is made from
-// this data. The folders define the versions, so no list of versions exists.
+// The API as data: the hub.proto and api.proto files of api/, parsed with their comments. The lock
+// is made from this data. The folders define the versions, so no list of versions exists.
 #pragma once
 
 #include <google/protobuf/compiler/importer.h>

@@ -33,7 +33,7 @@ absl::StatusOr<Lock> ParseLock(absl::string_view text);
 std::vector<std::string> Differences(const Lock& locked, const Lock& current);
 
 // Returns `locked` with new versions added. Returns FAILED_PRECONDITION with the differences if a
-// locked version has changed, because a released version must not change.
+// locked version was changed or removed, because a released version must stay as it is.
 absl::StatusOr<Lock> AddVersions(const Lock& locked, const Lock& current);
 
 }  // namespace csi_proxy::api

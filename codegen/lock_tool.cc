@@ -1,5 +1,5 @@
 // lock_tool --check DIR   fails unless DIR/released.lock equals the versions below DIR
-// lock_tool --add DIR     locks new versions; fails if a locked version has changed
+// lock_tool --add DIR     locks new versions; fails if a locked version was changed or removed
 #include <cstdio>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Pairs a group's released versions with its hub. Contains every rule of conversion and every error
-// of the generator; the printers only print this model.
+// Pairs a group's released versions with its hub. Contains every rule of conversion, and checks the
+// .proto files against the table; the printers only print this model.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -75,8 +75,8 @@ struct Group {
 };
 
 // Pairs the versions with the hub. `files` must be `<group>/hub.proto` and all
-// `<group>/<version>/api.proto`. Returns INVALID_ARGUMENT with a line for every problem: file,
-// message, field and the row to add. A row for an unknown version is also a problem.
+// `<group>/<version>/api.proto`. Returns INVALID_ARGUMENT with a line for each problem found: file,
+// message, field and the row to add. A row that matches nothing is also a problem.
 absl::StatusOr<Group> BuildGroup(const std::string& group_name,
                                  const std::vector<const pb::FileDescriptor*>& files,
                                  const Conversions& table);

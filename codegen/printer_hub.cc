@@ -244,7 +244,7 @@ void PrintAudited(const Group& group, pb::io::Printer& printer) {
       "  return std::make_unique<Audited>(service, log);\n}\n\n");
 }
 
-// Appends expressions for the request's texts and numbers, except secrets.
+// Appends expressions for the request's singular texts and numbers, except secrets.
 void AppendFields(const pb::Descriptor& message, const std::string& prefix,
                   std::vector<std::string>* fields) {
   for (int i = 0; i < message.field_count(); ++i) {

@@ -50,10 +50,10 @@ using Vars = std::map<std::string, std::string>;
 // Returns the C++ type of a scalar, string or bytes: `uint32_t`, `std::string`.
 std::string ScalarType(const pb::FieldDescriptor& field);
 
-// Returns the variables `file` (the source) and `group`.
+// Returns the variables `file` (the source), `group` and `hub` (the name of the hub's service).
 Vars FileVars(const Group& group);
-// Returns the variables `file`, `group`, `version`, `service` (its name in the rpc's path) and
-// `pipe`.
+// Returns the variables `file`, `group`, `hub`, `version`, `service` (its name in the rpc's path)
+// and `pipe`.
 Vars FileVars(const Group& group, const Version& version);
 // Prints `generated from ..., do not edit` and, in a header, the include guard.
 void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer);

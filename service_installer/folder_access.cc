@@ -60,7 +60,7 @@ std::vector<Change> Dangers(const ObjectAccess& access, const std::set<std::stri
     const Change change = {sid, what};
     if (std::find(found.begin(), found.end(), change) == found.end()) found.push_back(change);
   };
-  // An owner may always change the access list.
+  // An owner may change the access list, unless an entry for OWNER RIGHTS forbids it.
   if (!is_trusted(access.owner)) add(access.owner, "change its access list, as its owner");
   if (!access.entries.has_value()) add(kEveryoneSid, "do everything: it has no access list");
   for (const AccessEntry& entry : access.entries.value_or(std::vector<AccessEntry>())) {

@@ -29,7 +29,7 @@ struct ObjectAccess {
   std::string owner;
   // nullopt: there is no access list, so everyone may do everything.
   std::optional<std::vector<AccessEntry>> entries;
-  // True for a symbolic link or junction, whose target can be exchanged.
+  // True for any reparse point, such as a link or junction, whose target can be exchanged.
   bool is_link = false;
   // The number of hard links of a file.
   uint32_t names = 1;
@@ -70,7 +70,7 @@ class Folders {
   virtual std::set<std::string> Self() = 0;
 
   // Creates the folder and its missing parents so that only administrators can change them. Gives
-  // an existing folder the same access list. FAILED_PRECONDITION if it is a link.
+  // an existing folder the same access list. FAILED_PRECONDITION for a link, a file or a drive.
   virtual absl::Status Protect(const std::filesystem::path& folder, FolderUse use) = 0;
 
   // Returns the names of the files and folders in a folder.

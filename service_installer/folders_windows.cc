@@ -165,7 +165,7 @@ class WindowsFolders final : public Folders {
     if (opened.is_link() || !opened.is_folder()) {
       return absl::FailedPreconditionError(absl::StrCat(path.string(), " is not a folder"));
     }
-    // All objects in the folder inherit the list
+    // Objects in the folder without a protected list inherit this one, beside their own entries
     // (learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces).
     const DWORD set = SetSecurityInfo(opened.handle.get(), SE_FILE_OBJECT,
                                       OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION |

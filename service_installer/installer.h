@@ -39,8 +39,8 @@ struct InstallRequest {
   std::filesystem::path program;
   // A folder with the programs, which are copied beside `program` once its folder is safe.
   std::optional<std::filesystem::path> source = {};
-  // The flags of the service. nullopt keeps the flags of an existing service. A new service without
-  // `program` and flags logs to a file below `program_data`.
+  // The flags of the service. nullopt keeps the flags of a service that is csi-proxy already. A new
+  // service without `program` and flags logs to a file below `program_data`.
   std::optional<std::vector<std::string>> flags;
   // If true, a service that runs another program, for example nssm, is changed to run csi-proxy.
   bool replace_wrapper = false;
@@ -48,9 +48,9 @@ struct InstallRequest {
   bool repair_folders = false;
 };
 
-// Install(), Upgrade() and Uninstall() return FAILED_PRECONDITION while another installer is in one
-// of them. Install() and Upgrade() first undo an upgrade that was interrupted: they put the last
-// program that worked back, and start it if the service ran or runs.
+// Install(), Upgrade() and Uninstall() return FAILED_PRECONDITION while another installer runs one.
+// Upgrade(), and Install() into the service's folder, first undo an interrupted upgrade, even if
+// they then fail: they put the last program that worked back, and start it if it ran or runs.
 class Installer {
  public:
   struct Environment {
@@ -90,19 +90,19 @@ class Installer {
   // restores the old program, starts it if it ran, and returns the reason. INVALID_ARGUMENT, before
   // any change, if the service would not start with its flags. FAILED_PRECONDITION if other
   // accounts than administrators may change a program that the upgrade may start, or the program's
-  // folder, unless `repair_folders`.
+  // folder, unless `repair_folders` can protect them.
   absl::Status Upgrade(const std::filesystem::path& program, bool repair_folders = false);
 
   // Stops and removes the service, its event source, and Install()'s folder on the PATH. Keeps the
-  // program and files. OK if there is no service.
+  // program and files. OK if there is no service; DEADLINE_EXCEEDED if a program keeps it open.
   absl::Status Uninstall();
 
   // Starts the service and waits until it runs. Gives it failure actions if it has none.
   // FAILED_PRECONDITION with the exit code if it ends; DEADLINE_EXCEEDED after `patience`.
   absl::Status Start();
 
-  // Stops the service and waits until it has stopped. After `patience`, terminates its process.
-  // FAILED_PRECONDITION if the process runs another program.
+  // Stops the service and waits until it has stopped. Ends its process after `patience` without
+  // progress, or ten times `patience`. FAILED_PRECONDITION if the process runs another program.
   absl::Status Stop();
 
   // Prints the configuration and state of the service.
@@ -150,7 +150,7 @@ class Installer {
 // the installer is killed.
 std::filesystem::path MarkerOf(const std::filesystem::path& program);
 
-// Returns true if a service runs csi-proxy itself rather than a wrapper.
+// Returns true if the name of a service's program begins with `csi-proxy`: it is not a wrapper.
 bool IsOurs(const ServiceConfig& config);
 
 // Parses the flags of the service as its program will. Returns INVALID_ARGUMENT, naming the flag.

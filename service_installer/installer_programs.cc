@@ -39,8 +39,8 @@ constexpr const char* kPreviousSuffixes[] = {".old",  ".old1", ".old2", ".old3",
 
 fs::path With(fs::path path, const std::string& suffix) { return path += suffix; }
 
-// Returns a suffix that no file has. If `keep` is false, first removes earlier programs; Windows
-// does not remove those that a process still uses.
+// Returns a suffix that no file has. If `keep` is false, removes earlier programs until a suffix is
+// free; Windows does not remove those that a process still uses.
 absl::StatusOr<std::string> FreeSuffix(const fs::path& target, bool keep) {
   std::error_code error;
   for (const char* suffix : kPreviousSuffixes) {
@@ -144,7 +144,7 @@ absl::Status Installer::EndInterruptedUpgrade() {
   Before& before = *interrupted_;
   // A person may have started the service since.
   before.ran = before.ran || status.state != ServiceState::kStopped;
-  // A program of another size came after the upgrade, and counts as the last one that worked.
+  // A program of another size is not the upgrade's, and counts as the last one that worked.
   const auto size = fs::file_size(target, error);
   if (!error && std::to_string(size) != before.new_size) before.suffix.clear();
   ABSL_RETURN_IF_ERROR(PutBack(target, before));
@@ -186,7 +186,7 @@ absl::Status Installer::PutBack(const fs::path& target, const Before& before) {
   return done;
 }
 
-// Starts the service if it ran before the upgrade. Then nothing is left of the upgrade.
+// Starts the service if it ran before the upgrade, and then removes the marker.
 absl::Status Installer::RunAgain(const fs::path& target, const Before& before) {
   // The pipes of a Go release do not answer the check, so such a release is only started.
   if (before.ran) {

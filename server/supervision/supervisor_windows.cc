@@ -1,5 +1,5 @@
-// Supervisors for a process that the console stops (Ctrl-C, Ctrl-Break and close, which nssm and
-// containers send), and for a process that the service control manager stops.
+// Supervisors for a process that the console stops (Ctrl-C, Ctrl-Break, close and shutdown, which
+// nssm and containers send), and for a process that the service control manager stops.
 #include <atomic>
 #include <thread>
 #include <utility>

@@ -22,7 +22,7 @@ namespace csi_proxy::transport {
 // or changes how long a client is barred.
 using Http2Time = std::chrono::steady_clock::time_point;
 
-// The reasons to end a connection. The names of kHttp2ViolationNames are metric labels.
+// The reasons to end a connection. Metric labels are `ended_` and a name of kHttp2ViolationNames.
 enum class Http2Violation : uint8_t {
   kNone,
   kFrameSize,      // a frame with a length that its type cannot have
@@ -38,7 +38,7 @@ enum class Http2Violation : uint8_t {
   kConnections,    // more connections than the client may begin
   kBarred,         // any frame of a barred client
 };
-// Defined in the header, because the metrics use the names without the account.
+// Defined in the header, because arrays of counters need the number of names.
 inline constexpr auto kHttp2ViolationNames = std::to_array<absl::string_view>(
     {"none", "frame_size", "header_block", "continuations", "stream", "unfinished", "streams",
      "resets", "control_frames", "message", "push", "connections", "barred"});
@@ -52,7 +52,7 @@ struct Http2Allowance {
 };
 
 struct Http2Limits {
-  // The most bytes of a header block, as sent. grpc-go and gRPC C++ send about 200 for a call.
+  // The most bytes, as sent, of a header block that has not ended. gRPC's clients send about 200.
   size_t header_block_bytes = 16 << 10;
   int continuations = 8;
   // The most requests of a client that have begun to arrive but are not complete. gRPC's clients
@@ -80,9 +80,9 @@ struct Http2Limits {
   // answered early, cost one control frame.
   double dropped_bytes_per_control_frame = 1024;
   // The most bytes that connections hold for a client: what has arrived of messages without room,
-  // twice what has arrived of an unfinished frame or header block, frames and answers that wait for
-  // the client, and writes that the client does not read. 512 unfinished requests of 16 KiB take
-  // 8 MiB. The rest is for answers, unfinished frames and queued frames.
+  // twice what has arrived of an unfinished frame or header block, requests of kManyRequests that
+  // wait, frames and answers that wait for the client, and writes that the client does not read.
+  // 512 unfinished requests of 16 KiB take 8 MiB. The rest is for everything else.
   size_t held_bytes = 9 << 20;
   // The bytes that a call takes beside its messages, for its stream and its headers. The tenant's
   // account is charged for them, because a tenant with many processes may have tens of thousands of
@@ -99,12 +99,12 @@ struct Http2Limits {
   // Connections that were ended for a violation. A client that overdraws `violations`,
   // `refused_calls` or `discarded` is barred.
   Http2Allowance violations = {.burst = 8, .per_second = 0.2};
-  // Calls that were refused because their client had used its share. A driver that must mount the
+  // Calls that were refused because their tenant had used its share. A driver that must mount the
   // volumes of a thousand pods concurrently has about a thousand calls refused.
   Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
-  // New connections of the client, each of which evicted a connection of its tenant that had never
-  // made a call. A driver that never closes its connections is not charged, because it has made
-  // calls on them.
+  // New connections of the client, each of which evicted a connection of its tenant that had sent
+  // the preface but never made a call. A driver that never closes its connections is not charged,
+  // because it has made calls on them.
   Http2Allowance discarded = {.burst = 1024, .per_second = 20};
   // New connections, counted once they have sent the preface. A driver that dials for every call
   // makes a few each second.
@@ -221,9 +221,9 @@ class HeldBytes {
   const size_t bytes_;
 };
 
-// The room of one long message in its client's account, from the time that the length is known
-// until the message's memory is freed. A message without room does not arrive, because its call's
-// window stays shut. Thread-safe.
+// The room of one long message in the account that WithRooms() returns, from the time that its
+// length is known until its memory is freed. A message without room arrives only as far as its
+// call's window was already open. Thread-safe.
 class MessageRoom {
  public:
   class Waiter {

@@ -15,7 +15,7 @@ constexpr size_t kWriteBytes = 16 << 10;
 constexpr int kReadsInARow = 4;
 
 // After this many requests in a row, posted work begins the rest, so that no client keeps a thread.
-// More than a connection has unary calls.
+// With the default flags more than a connection has unary calls.
 constexpr int kTurn = 128;
 
 // A thread that begins several calls gathers their answers for this time before it sends them

@@ -78,8 +78,8 @@ class Connection final : public std::enable_shared_from_this<Connection>,
                                          std::unique_ptr<Service> service, ConnectionEvents events);
 
   // Handles `received`, the bytes that the listener has read, and then reads on. Does so on another
-  // thread, because the listener's thread must not block. REQUIRES: called once; the owner keeps
-  // the connection until it has ended.
+  // thread, because the listener's thread must not block. Without memory for that, ends the
+  // connection on this thread. REQUIRES: called once; the owner keeps it until it has ended.
   void Start(absl::string_view received);
 
   // Sets the canceller of a call, until the call is finished. Returns false if the call has already

@@ -210,7 +210,7 @@ class Nghttp2Session final : public Session {
   uint64_t part_bytes_ = 0;  // the bytes of that block or frame; 0 if nghttp2 keeps none of it
   uint64_t part_held_ = 0;   // the bytes that HoldPart() has charged for that block or frame
   uint64_t queue_held_ = 0;  // the bytes that HoldQueue() has charged
-  // The bytes received. nghttp2 has dropped the bytes beyond `announced_` unread.
+  // The bytes received. Beyond `announced_` are bytes dropped unread, or part of a frame's header.
   uint64_t received_ = 0;
   // The bytes of the preface, of all frames that OnBeginFrame() has seen, and of drops paid for.
   uint64_t announced_ = NGHTTP2_CLIENT_MAGIC_LEN;

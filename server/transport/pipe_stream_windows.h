@@ -10,7 +10,7 @@
 namespace csi_proxy::transport {
 
 // Makes the stream of the server's end of a connected pipe. Streams with the same `tenant` take
-// turns as one. `tenant` is only compared.
+// turns as one; it is only compared. REQUIRES: `pipe->SetTenant(tenant)` was called.
 std::shared_ptr<Stream> NewPipeStream(std::unique_ptr<pipe::PipeStream> pipe, const void* tenant);
 
 }  // namespace csi_proxy::transport

@@ -87,9 +87,9 @@ class SessionHandler : public MessageRoom::Waiter {
   // Reports that no more requests of the call follow. Called only for kManyRequests, even for a
   // call that had no request.
   virtual void OnRequestsEnd(CallId /*call*/) {}
-  // Reports that the session takes no more of the answer: the client has reset the call, a later
-  // request or a message of the answer was refused, or the session has ended. Called at most once
-  // for a call, only after its first OnRequest() or OnRequestsEnd() and before its Finish().
+  // Reports that the session takes no more of the answer: the client or the session has reset the
+  // call, a later request or an answer's message was refused, or the session has ended. Called at
+  // most once for a call, only after its first OnRequest() or OnRequestsEnd(), before its Finish().
   virtual void OnCancel(CallId call) = 0;
 
  protected:
@@ -104,8 +104,8 @@ class Session {
   static std::unique_ptr<Session> New(const SessionOptions& options,
                                       std::shared_ptr<Http2Account> account,
                                       SessionHandler* handler);
-  // Gives back everything that the account holds for the session. Does not call the handler, so
-  // call Cancel() first if calls may be under way.
+  // Gives back everything that the account holds for the session. Does not call OnCancel(), so call
+  // Cancel() first if calls may be under way. May call OnRoom().
   virtual ~Session() = default;
 
   // Takes bytes of the client, from the first byte of the preface on, in order, in pieces of any
@@ -132,7 +132,7 @@ class Session {
   // After the last call, ended() becomes true. Idempotent.
   virtual void GoAway() = 0;
 
-  // Cancels the calls under way, because the connection is broken. Their answers are not sent.
+  // Cancels the calls under way, because the connection is broken. Takes no more of their answers.
   virtual void Cancel() = 0;
 
   // Returns true if Send() may return bytes; false after a Send() that returned all of them.
@@ -143,9 +143,9 @@ class Session {
 
   // Returns true if the session neither expects nor sends any more bytes.
   virtual bool ended() const = 0;
-  // Returns the violation for which the session ends the connection, or kNone. Set by Receive(), or
-  // by the Send() of the GOAWAY; from then on the calls are cancelled. The account has counted the
-  // violation, unless it is kBarred.
+  // Returns the violation for which the session ends the connection, or kNone. Set by Receive() or
+  // Send(); from then on the calls are cancelled. The account has counted the violation, unless it
+  // is kBarred.
   virtual Http2Violation violation() const = 0;
 
   // Returns the number of calls under way, including those whose request has not ended or whose

@@ -31,7 +31,7 @@ class MessageReader {
   // Returns the complete message; the next one may follow.
   std::string TakeMessage();
 
-  // Return the flags and the length of the last prefix.
+  // Return the flags and the length of the message's prefix. REQUIRES: in_message().
   uint8_t flags() const { return static_cast<uint8_t>(prefix_[0]); }
   size_t length() const { return length_; }
 
