@@ -28,7 +28,7 @@ struct ServiceConfig {
   absl::Duration restart_delay = absl::Seconds(10);
   absl::Duration failure_reset = absl::Hours(24);
   // The only privileges that the service's token keeps. Backup and Restore reach the files of every
-  // pod; ManageVolume formats, mounts and shrinks volumes; CreateSymbolicLink makes links.
+  // pod; ManageVolume formats, mounts and resizes volumes; CreateSymbolicLink makes links.
   // LoadDriver is for a rescan: WMI's storage provider acts with this token and may enumerate
   // devices, which requires it
   // (https://learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_reenumerate_devnode). No

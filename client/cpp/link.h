@@ -43,8 +43,8 @@ class PendingCall {
 
   // Returns the status of the call. REQUIRES: Wait() has returned true.
   const grpc::Status& status() const { return status_; }
-  // Returns true if the service sent the status, false if gRPC made it for a lost connection. gRPC
-  // distinguishes the two only in its debug text. REQUIRES: Wait() has returned true.
+  // Returns true if the service sent the error status(), false if gRPC made it, e.g. for a lost
+  // connection. Its debug text tells. REQUIRES: Wait() has returned true, and status() is not OK.
   bool IsAnswer() const {
     return absl::StrContains(context_.debug_error_string(), "received from peer");
   }

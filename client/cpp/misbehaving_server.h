@@ -16,7 +16,7 @@ enum class Misbehaviour {
   kGarbage,
   // Never accepts a connection.
   kBusy,
-  // Sends HTTP/2 settings that let the client send without limit, then stops reading.
+  // Sends HTTP/2 settings that let the client send without limit, but never reads.
   kStuck,
   // The next three send HTTP/2 settings. When bytes arrive, they close, write garbage, or do
   // nothing.

@@ -9,7 +9,7 @@
 
 namespace csi_proxy::client {
 
-// The owner of a pipe and the user of this process: SIDs on Windows, otherwise user ids.
+// The owner of a pipe and the user of this process: SIDs on Windows, otherwise `user 1000`.
 struct PipeOwner {
   std::string owner;
   // True if the owner is SYSTEM or root.

@@ -18,7 +18,7 @@ inline std::string PipePath(const ClientOptions& options, absl::string_view grou
   return PipePath(options, PipeName(group, version));
 }
 
-// Returns true if the pipe exists. Does not connect.
+// Returns true if the pipe exists or access is denied. On Windows opens the pipe and closes it.
 bool PipeExists(const std::string& path);
 
 }  // namespace csi_proxy::client

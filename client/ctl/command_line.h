@@ -41,8 +41,8 @@ struct CommandLine {
 };
 
 // Parses a command line, without the program's name. Accepts one dash instead of two, as Go's
-// programs do. The value of the program's own flags follows `=` or is the next argument. After `--`
-// all flags are fields: fields named like a flag of the program must be given there.
+// programs do. The value of the program's own flags follows `=` or, except for --watch, is the next
+// argument. After `--` all flags are fields; fields named like a flag of the program must be there.
 // INVALID_ARGUMENT names the flag, but never quotes the value of a field, which may be a secret.
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments);
 

@@ -107,8 +107,8 @@ int PrintReport(const pb::Message& report, const std::string& table, int code,
 
 // Prints `error: CODE: text` and returns the exit code for the error.
 int ComplainBriefly(const absl::Status& status, std::ostream& err);
-// Does what ComplainBriefly() does, and prints a hint if there is one. `call` is the method that
-// failed, such as `volume mount-volume`, or "".
+// Does what ComplainBriefly() does and prints a hint if any, but returns kCallFailed for the
+// service's own UNAVAILABLE. `call` is the method that failed, as `volume mount-volume`, or "".
 int Complain(const absl::Status& status, std::ostream& err, absl::string_view call = "");
 
 }  // namespace csi_proxy::ctl

@@ -54,7 +54,7 @@ class Answer {
 
   bool Flag(absl::string_view field) const;
   // Returns a number, which the oldest versions send as a decimal string. Returns UINT64_MAX if the
-  // string is malformed.
+  // string is malformed or the number negative.
   uint64_t Number(absl::string_view field) const;
   // Returns a string, the name of an enum value, or a number of 32 bits in decimal.
   std::string Text(absl::string_view field) const;

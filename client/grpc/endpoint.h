@@ -16,8 +16,8 @@ namespace csi_proxy::pipe {
 // arrived, including the preface.
 void Serve(grpc::Server* server, Connection connection);
 
-// Functions of a channel. Each is called at most once, on another thread or within NewChannel().
-// They must not block and may be null.
+// Functions of a channel. Each is called at most once, on any thread, also within NewChannel() or
+// Channel::close(). They must not block and may be null.
 struct ChannelEvents {
   // The server's HTTP/2 settings have arrived.
   std::function<void()> answered;
@@ -31,7 +31,7 @@ struct Channel {
   // destroyed.
   std::function<void()> close;
 };
-// Makes a channel. `admits`, if not null, is Connection::admits.
+// Makes a channel, which is null if gRPC fails. `admits`, if not null, is Connection::admits.
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events,
                    std::function<bool(absl::string_view bytes)> admits = nullptr);
 

@@ -37,7 +37,7 @@ class RegistrationService final : public grpc::Service {
                       std::function<void(bool accepted, const std::string& reason)> notify);
 };
 
-// Thread-safe.
+// Thread-safe, except that only one thread may call Withdraw().
 class Registrar {
  public:
   // Removes the marker and the socket of an earlier process, then creates the socket. `metrics`
@@ -90,7 +90,7 @@ class Registrar {
   Condition stop_;
   Mutex marker_mutex_;
   std::optional<OwnFile> marker_ ABSL_GUARDED_BY(marker_mutex_);
-  // Only the watcher's thread uses this after its start.
+  // Only the watcher's thread uses this between its start and its end.
   std::unique_ptr<SocketServer> server_;
   std::thread watcher_;
 };

@@ -24,9 +24,9 @@ absl::StatusOr<std::string> SocketPath(absl::string_view address);
 // Returns true if a socket exists at the path. FAILED_PRECONDITION if the path is not a socket's.
 absl::StatusOr<bool> SocketExists(const std::string& path);
 
-// Returns "" if a file exists at the path. Otherwise returns words for an error. They say that the
-// path does not exist, and name the sockets (`*.sock`) in the folders beside its own, such as those
-// of other drivers below the kubelet's `plugins`.
+// Returns "" if a file exists at the path or cannot be looked at. Otherwise returns words for an
+// error. They say that the path does not exist, and name at most five sockets (`*.sock`) in and
+// around its folder, such as those of other drivers below the kubelet's `plugins`.
 std::string DescribeMissing(const std::string& path);
 
 // Removes a socket of an earlier process. OK if the path does not exist.
@@ -50,7 +50,7 @@ class SocketServer {
   SocketServer() = default;
 };
 
-// A connection that is not shared. Ends with the object, or after the other end has sent
+// A connection that is not shared. Ends with the object, or after the other end has sent more than
 // kMostReceived bytes. The limit is needed because gRPC 1.51 buffers an endless header block
 // (CVE-2023-33953); a driver's answers are short.
 class SocketChannel {

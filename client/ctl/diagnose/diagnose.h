@@ -16,7 +16,7 @@ namespace csi_proxy::ctl::diagnose {
 using Consent = std::function<bool()>;
 
 // Looks for faults. Passes to `show` what each look has found. Returns an error if the service
-// answers no call, or if the API lacks a field.
+// answers neither a call nor `fetch`, or if the API lacks a field.
 absl::StatusOr<Diagnosis> Diagnose(
     Rpcs& rpcs, const top::FetchMetrics& fetch,
     const std::function<void(const Diagnosis& part)>& show = [](const Diagnosis&) {});
@@ -25,8 +25,8 @@ absl::StatusOr<Diagnosis> Diagnose(
 // was looked at.
 int ExitCodeOf(const Diagnosis& diagnosis);
 
-// A mapping counts as leaked if two looks, at least this far apart, find no link to it, because a
-// call that maps a share makes the link a moment later.
+// Repair() removes a leaked mapping only if two looks, at least this far apart, find no link to it,
+// because a call that maps a share makes the link a moment later.
 inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
 
 // Looks for faults of `kinds` and, if one can be repaired, passes the plan to `show`. With consent,

@@ -40,7 +40,7 @@ struct Findings {
   bool lists_disks = false;
   // The mounted volumes, each with one of its paths.
   std::map<std::string, std::string> volumes;
-  // The first error of an rpc.
+  // The first error of Ask().
   absl::Status error = absl::OkStatus();
   // True if the service has answered.
   bool answered = false;

@@ -23,30 +23,30 @@ struct Doubt {
 std::vector<Doubt> ReadDoubts(absl::string_view markdown);
 
 // Adds the summary, and for each doubt the results of the parts, the selftest and the fallbacks.
-// Only a part that FAILED, or a fallback that the service took, settles a doubt as "otherwise than
+// Only a part or step that FAILED, or a fallback that was taken, settles a doubt as "otherwise than
 // expected"; a part with an ERROR leaves it open.
 void Judge(const std::vector<Doubt>& doubts, NodeReport* report);
 
 // Removes the list of secrets from the report and control characters from its texts. If `redact` is
 // true, also masks the secrets, and whatever Redactor::Apply() masks by its form.
 void Protect(bool redact, NodeReport* report);
-// Returns a log with the secrets of `report` masked if `redact` is true.
+// Returns a log, protected in the same way. REQUIRES: Protect() has not yet changed `report`.
 std::string ProtectText(bool redact, const NodeReport& report, absl::string_view text);
 
-// Returns the text for an issue: the tables of doubts and parts, at most 60,000 bytes.
+// Returns the text for an issue: tables of doubts, parts and WMI classes, at most 60,000 bytes.
 std::string ToMarkdown(const NodeReport& report);
 
 // Replaces each value by one mask wherever it occurs, ignoring the case of ASCII letters. Not
 // thread-safe.
 class Redactor {
  public:
-  // Masks the value as `<kind-N>` from now on. A name (`host`, `user`) is masked where it is a
-  // whole word. A short name that could be an English word is masked only after `\` or `@`, before
-  // `\`, or alone in a field. Ignores values that identify nothing (`None`, zeros, Administrator).
+  // Masks the value as `<kind-N>` from now on. A name (`host`, `user`) or a short value is masked
+  // where it is a whole word; a name of up to 8 letters only after `\` or `@`, before `\`, or alone
+  // in a field. Ignores 1 or 2 bytes and what identifies nothing (`None`, zeros, Administrator).
   void AddSecret(absl::string_view kind, absl::string_view value);
 
-  // Masks known values, iSCSI names, account SIDs, volume ids, and IP and Ethernet addresses except
-  // loopback and unspecified IP addresses.
+  // Masks known values, iSCSI names, account SIDs, volume ids, Ethernet addresses with dashes, and
+  // IP addresses except loopback and unspecified ones.
   std::string Apply(absl::string_view text);
 
  private:

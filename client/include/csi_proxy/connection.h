@@ -43,7 +43,7 @@ struct ClientOptions {
   Mode mode = Mode::kAuto;
 
   // In remote mode, except on Windows, the directory of the sockets. If empty, the directory is
-  // that in the variable CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if the variable is unset.
+  // that in the variable CSI_PROXY_SOCKET_DIR, or /run/csi-proxy if the variable is unset or empty.
   std::string socket_dir = {};
   // In remote mode, how long a call waits for a pipe that is missing or has no server, for example
   // while the service restarts. Then the call fails with UNAVAILABLE.
@@ -53,7 +53,7 @@ struct ClientOptions {
   // default NodeOptions: this machine on Windows, elsewhere a simulated node, with a warning.
   std::shared_ptr<Node> node = nullptr;
 
-  // Receives kAuto's choice of the mode, with the reason. If null, standard error receives it.
+  // Receives kAuto's choice with its reason, and the warning above. If null, standard error does.
   LogFunction log = nullptr;
 };
 
@@ -65,10 +65,10 @@ class Connection {
   // Returns kRemote or kEmbedded.
   virtual Mode mode() const = 0;
 
-  // Returns OK if the node serves a version of a group, e.g. Check("volume", "v1"). In remote mode,
-  // UNAVAILABLE, naming the missing pipe, if the service is not running or lacks the version. In
-  // embedded mode, UNIMPLEMENTED if this release of the library lacks the version. Does not block:
-  // it looks for the pipe, but does not connect.
+  // Returns OK if the node seems to serve a version of a group, e.g. Check("volume", "v1"). In
+  // remote mode, UNAVAILABLE naming the pipe if it does not exist; a killed service leaves its
+  // socket. In embedded mode, UNIMPLEMENTED if this release of the library lacks the version. Does
+  // not block: it looks for the pipe, on Windows by opening and closing it, but makes no call.
   virtual absl::Status Check(absl::string_view group, absl::string_view version) const = 0;
 
   // Returns the calls of one version. For the constructors of clients only.

@@ -48,8 +48,8 @@ struct NodeOptions {
   // credentials of the mapping. Mappings that this node did not make are replaced.
   bool bind_smb_credentials = false;
 
-  // Two options of the service are missing: an embedded node always formats data that Windows does
-  // not recognise, as the Go release did, and always refuses shares of its own node.
+  // The service's -keep-foreign-data and -allow-local-shares are missing: disk and volume calls
+  // format data that Windows does not recognise, as in the Go release; no call maps an own share.
 
   // Limits of the versioned clients' calls, per API group: how many run simultaneously, how many
   // more may wait (further calls get RESOURCE_EXHAUSTED), and how long a call may take.
@@ -74,8 +74,8 @@ struct NodeOptions {
 class Node {
  public:
   // Opens this machine. UNIMPLEMENTED if it does not run Windows; INVALID_ARGUMENT naming the
-  // option. Calls fail with PERMISSION_DENIED if the process may not manage storage, and with
-  // FAILED_PRECONDITION on a thread of a single-threaded COM apartment.
+  // option. Calls fail with FAILED_PRECONDITION if the process may not manage storage, and calls
+  // that need WMI also on a thread of a single-threaded COM apartment.
   static absl::StatusOr<std::shared_ptr<Node>> Windows(NodeOptions options = {});
 
   // Opens a Windows node in memory, for drivers under development and their tests. `scenario` is a

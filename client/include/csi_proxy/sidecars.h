@@ -26,17 +26,17 @@
 namespace csi_proxy {
 
 // Registers the driver with the kubelet by the plugin registration service v1
-// (https://kubernetes.io/docs/reference/node/device-plugin-api-versions/ and the README).
+// (https://github.com/kubernetes/kubelet/tree/master/pkg/apis/pluginregistration and the README).
 struct RegistrarOptions {
   // The path of the driver's socket on the node. The kubelet connects to this path. Required.
   std::string kubelet_registration_path = {};
-  // The kubelet's directory of plugin sockets, at the path that this process sees. Required.
-  // Sidecars creates `<driver name>-reg.sock` in it. Only this process's user may open the socket.
+  // The kubelet's directory of plugin sockets, as this process sees it. Required. Sidecars creates
+  // `<driver name>-reg.sock` in it for its own user; on Windows also for administrators and SYSTEM.
   std::string plugin_registration_path = {};
   // How long the registration socket may take to answer the registrar's own /healthz.
   absl::Duration timeout = absl::Seconds(1);
   // A file that the registrar creates when the kubelet has accepted the driver, and removes at its
-  // own start and stop. If empty, no file.
+  // own start and stop, at a refusal, and before it creates the socket again. If empty, no file.
   std::string marker_file = {};
   // The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` for all. If empty, it is
   // not served.
@@ -72,7 +72,7 @@ struct SidecarsOptions {
   std::string csi_address = {};
   // The driver's name. If empty, Sidecars asks the driver.
   std::string driver_name = {};
-  // If the driver does not answer within this time after the start, `on_failed` is called.
+  // If Sidecars asks for the name and gets none within this time, it calls `on_failed`.
   absl::Duration connect_timeout = absl::InfiniteDuration();
   // The components that run. At least one of `registrar` and `livenessprobe` must be set.
   std::optional<RegistrarOptions> registrar = std::nullopt;
@@ -104,8 +104,8 @@ class Sidecars {
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
   // Stops. Immediately removes the registration socket if it is still this process's, so that the
-  // kubelet deregisters the driver. Then waits for answers: at most a second beyond
-  // `probe_timeout`, or four seconds while the driver has not returned its name.
+  // kubelet deregisters the driver. Then waits for answers: at most a second beyond the larger of
+  // `timeout` and `probe_timeout`, or four seconds while the driver has not returned its name.
   virtual ~Sidecars() = default;
 
   // Returns true if the kubelet has accepted the driver since the registration socket was created.

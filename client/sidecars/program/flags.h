@@ -56,7 +56,7 @@ absl::Span<const FlagRow> FlagTable();
 class Flags {
  public:
   // Reads a command line. The program's name, --sidecars or --controllers select the components.
-  // INVALID_ARGUMENT naming the flag and the reason.
+  // INVALID_ARGUMENT, or FAILED_PRECONDITION for a controller, naming the flag and the reason.
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 
   bool help() const { return line_.help; }

@@ -21,7 +21,7 @@ struct ProgramOptions {
   // If true, the program only checks, by the registrar's marker file, whether the kubelet has
   // registered the driver.
   bool probe_registration = false;
-  // All options are set, except for the callbacks.
+  // All options are set, except for `independent`, the callbacks and the logs.
   SidecarsOptions sidecars;
   // Only the format and the headers have an effect.
   observability::LogOptions log;
@@ -32,7 +32,7 @@ struct ProgramOptions {
 };
 
 // Parses a command line. INVALID_ARGUMENT if Go's flag package would refuse it, FAILED_PRECONDITION
-// if the upstream programs would. Both name the flag and the reason.
+// if its values contradict each other or cannot work. Both name the flag and the reason.
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv);
 
 // The marker file. With it --mode=kubelet-registration-probe, an exec probe of the registrar's
