@@ -59,9 +59,9 @@ class Host {
   // The runs that read a volume for a listing, or a drive when the process starts. The object of a
   // run is the volume's GUID or the drive.
   DetachedRuns& looks() { return looks_; }
-  // Cancels all runs that their calls have left or share, and stops logging. Returns false if a run is still
-  // under way after `limit`, because Windows does not end it; then the host must not be destroyed.
-  // REQUIRES: no call is under way, and none follows.
+  // Cancels all runs that their calls have left or share, and stops logging. Returns false if a run
+  // is still under way after `limit`, because Windows does not end it; then the host must not be
+  // destroyed. REQUIRES: no call is under way, and none follows.
   bool EndRuns(absl::Duration limit) {
     is_ending_ = true;
     const SteadyTime until = SteadyTime::Now() + limit;

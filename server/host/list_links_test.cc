@@ -343,8 +343,8 @@ TEST_F(ListLinksTest, TheListIsIncompleteIfAVolumeMountedAtARootCannotBeOpened) 
     const Tree::Id var = *tree.Find(Tree::kRoot, "var"), lib = *tree.Find(var, "lib");
     tree.SetMounted(*tree.Find(lib, "kubelet"), machine::simulator::TestVolume(2));
   });
-  for (const auto& [code, is_incomplete] : {std::pair(win32_error::kFileNotFound, false),
-                                            std::pair(win32_error::kIoDevice, true)}) {
+  for (const auto& [code, is_incomplete] :
+       {std::pair(win32_error::kFileNotFound, false), std::pair(win32_error::kIoDevice, true)}) {
     BrokenVolume broken(*node_, code);
     EXPECT_EQ(Walk({}, &broken).incomplete, is_incomplete) << code;
   }
