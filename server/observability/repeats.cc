@@ -28,13 +28,14 @@ void Repeats::EndPeriod(SteadyTime now) {
     const MutexLock lock(mutex_);
     if (now < end_) return;
     decltype(tenants_) next;
+    const bool is_next_minute = now < end_ + kPeriod;
     for (auto& [tenant, codes] : tenants_) {
       for (auto& [code, kinds] : codes) {
         for (auto& [kind, count] : kinds.counts) {
           if (count.times <= WrittenOf(code)) continue;
           count.times -= WrittenOf(code);
           ended.push_back(count);
-          if (!IsLimit(code)) continue;
+          if (!IsLimit(code) || !is_next_minute) continue;
           // Refusals of the next minute are only counted, so that a flood has one line a minute.
           count.times = WrittenOf(code);
           next[tenant][code].counts.emplace(kind, std::move(count));

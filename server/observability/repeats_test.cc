@@ -67,6 +67,9 @@ TEST_F(RepeatsTest, RefusalsForALimitAreLoggedOnceAndThenCountedByTheMinute) {
   }
   now_ += Repeats::kPeriod;
   EXPECT_TRUE(refuse(kMkdir, 3)) << "a minute without one ends the flood";
+  EXPECT_FALSE(refuse(kMkdir, 3));
+  now_ += absl::Hours(1);
+  EXPECT_TRUE(refuse(kMkdir, 3)) << "so does an hour in which nothing asked for the counts";
 }
 
 TEST_F(RepeatsTest, EventsOfDifferentClientsMethodsOrCodesAreCountedSeparately) {
