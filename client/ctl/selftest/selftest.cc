@@ -109,9 +109,10 @@ absl::Status Attempt::MayTouch(absl::string_view rpc, const Fields& fields) cons
     if (absl::StartsWith(method, question)) return absl::OkStatus();
   }
   for (const auto& [name, value] : fields) {
-    const bool own = Plain(name) == "disknumber" ? value == disk()
-                     : Plain(name) == "volumeid" ? !value.empty() && value == state_.volume
-                                                 : true;
+    const std::string field = Plain(name);
+    const bool own = field == "disknumber" || field == "disk.number" ? value == disk()
+                     : field == "volumeid" ? !value.empty() && value == state_.volume
+                                           : true;
     if (own) continue;
     return absl::InternalError(absl::StrCat(method, " with --", name, "=", value,
                                             " would touch another disk than ", disk()));

@@ -106,14 +106,18 @@ TEST_F(RunTest, CallsThatWouldChangeAnotherDiskAreNotSent) {
           attempt.Call("disk.SetDiskState", {{"disk_number", "5"}});
           return std::string();
         }},
+       {"stage", "", "", "", "",
+        [](Attempt& attempt) {
+          attempt.Call("storage.StageVolume", {{"disk.number", "5"}});
+          return std::string();
+        }},
        {"volume", "", "", "", "", [](Attempt& attempt) {
           attempt.Call("volume.FormatVolume", {{"volume-id", "another"}});
           return std::string();
         }}});
   EXPECT_THAT(pipes_.sent, ElementsAre("v1 disk.GetDiskState disk_number: 5",
                                        "v1 disk.SetDiskState disk_number: 4"));
-  EXPECT_EQ(Of("disk").result(), FAILED);
-  EXPECT_EQ(Of("volume").result(), FAILED);
+  for (const char* step : {"disk", "stage", "volume"}) EXPECT_EQ(Of(step).result(), FAILED) << step;
 }
 
 // The volume that ListVolumesOnDisk returns must report the same disk.
