@@ -19,9 +19,8 @@ bool IsAdministrators(const std::string& sid) {
 }
 
 bool SameEntry(const AccessEntry& a, const AccessEntry& b) {
-  // Entries of other types are read without their account and rights.
-  return (a.type == kAllow || a.type == kDeny) && a.type == b.type && a.flags == b.flags &&
-         a.sid == b.sid && PipeRights(a.rights) == PipeRights(b.rights);
+  return a.type == b.type && a.flags == b.flags && a.sid == b.sid &&
+         PipeRights(a.rights) == PipeRights(b.rights);
 }
 
 }  // namespace
