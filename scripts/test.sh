@@ -11,9 +11,10 @@
 #   --lint           clang-tidy reads every file, not a share
 #   --asan, --tsan   the tests run with AddressSanitizer and UndefinedBehaviorSanitizer, or ThreadSanitizer, as well
 #   --fuzz           the fuzzers run for a minute each as well
-#   --within=MINUTES begins no step later, stops the steps that still run then, and lists both; for a machine without
-#                    caches, where compiling other projects' Go code takes an hour. The steps begin elsewhere in the
-#                    table each day, so that each of them runs on some day
+#   --within=MINUTES with --all: begins no step of the two lanes later, stops those that still run then, and lists both;
+#                    for a machine without caches, where compiling other projects' Go code takes an hour. The steps
+#                    begin elsewhere in the table each day, so that each of them runs on some day. Failed steps are
+#                    repeated for ten minutes more
 #
 # In a chroot of another release of Debian, with its compilers and libraries, on the last commit:
 #
@@ -112,20 +113,22 @@ windows | 2 | -   | installed libraries for Windows         | integration/guides
 windows | 2 | -   | PowerShell scripts against the programs | service_installer/windows/bootstrap/check.sh
 "
 
-# run LOG COMMAND: shows the output as it comes, or, in a lane, only if the command fails. Returns 124 if the command
-# was stopped because of --within.
+# run LOG COMMAND [UNTIL]: shows the output as it comes, or, in a lane, only if the command fails. Stops the command
+# when the script has run for UNTIL seconds.
 run() {
-  local words code=0
+  local words code=0 left=$((${3:-0} - SECONDS))
   read -ra words <<<"$2"
-  [[ -z $limit || ${lane-0} == 0 ]] || words=(timeout --kill-after=60 "$((limit - SECONDS))" "${words[@]}")
+  [[ -z ${3-} ]] || words=(timeout --kill-after=60 "$((left > 0 ? left : 1))" "${words[@]}")
   if [[ ${lane-0} == 0 ]]; then
     "${words[@]}" </dev/null 2>&1 | tee "$1"
   else
     "${words[@]}" </dev/null >"$1" 2>&1 || code=$?
-    [[ $code == 0 || ($code == 124 && -n $limit) ]] || cat "$1"
+    [[ $code == 0 ]] || is_stopped $code "$1" || cat "$1"
     return $code
   fi
 }
+# Returns whether the limit has stopped a command with this exit code, before a test of it had failed.
+is_stopped() { [[ -n $limit && $SECONDS -ge $limit && ($1 == 124 || $1 == 137) ]] && ! grep -q '\*\*\*[A-Z]' "$2"; }
 log_of() { echo "$out/${1//[^A-Za-z0-9]/_}.log"; }
 # ctest ends with a list of numbers, names and reasons in brackets.
 failed_tests() { sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$1"; }
@@ -136,12 +139,13 @@ seconds() { sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec
 
 # step NAME COMMAND [NEEDS]: counts a step, or each test of ctest. `again` runs again what has failed.
 step() {
-  local since=$SECONDS log all=1 bad=0 code=0 counted=
-  if [[ -n $limit && ${lane-0} != 0 && $SECONDS -ge $limit ]]; then echo "$1" >>"$out/late"; return; fi
+  local since=$SECONDS log all=1 bad=0 code=0 counted='' end=''
+  [[ ${lane-0} == 0 ]] || end=$limit
+  if [[ -n $end && $SECONDS -ge $end ]]; then echo "$1" >>"$out/late"; return; fi
   log=$(log_of "$1")
   echo "== $1"
-  run "$log" "$2" || code=$?
-  if [[ $code == 124 && -n $limit && $SECONDS -ge $limit ]]; then
+  run "$log" "$2" "$end" || code=$?
+  if is_stopped $code "$log"; then
     echo "$1" >>"$out/late"
     echo "-- $1: stopped after $((SECONDS - since)) s"
     return
@@ -168,7 +172,7 @@ again() {
     command="$2 --rerun-failed --parallel 1"
   fi
   echo "== $1, once more"
-  if ! run "$log.again" "$command"; then
+  if ! run "$log.again" "$command" "${limit:+$((limit + 600))}"; then
     still=$names
     [[ $2 != ctest* || -z $(counts "$log.again") ]] || still=$(failed_tests "$log.again" | sed "s|^|$1: |")
   fi
@@ -193,8 +197,9 @@ lane() {
     [[ $at == "$lane" ]] || continue
     row="$needs|$name|$command"
     case $of$command in
-      quick* | windows*ctest*) first+=("$row") ;;
+      quick*) first+=("$row") ;;
       all*) [[ $tier != all ]] || rest+=("$row") ;;
+      windows*ctest*) [[ $windows != yes ]] || first+=("$row") ;;
       windows*) [[ $windows != yes ]] || rest+=("$row") ;;
     esac
   done <<<"$table"
