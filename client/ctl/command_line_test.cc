@@ -59,7 +59,7 @@ TEST(CommandLineTest, AllFlagsAfterADoubleDashAreFields) {
   EXPECT_EQ(line.fields[1].name, "api");
 }
 
-TEST(CommandLineTest, TimesNeedAUnitAndMustBePositive) {
+TEST(CommandLineTest, TimeoutsNeedAUnitAndMustBePositive) {
   const CommandLine line = Parse({"--timeout=90s", "--connect-timeout", "250ms"});
   EXPECT_EQ(line.call.timeout, absl::Seconds(90));
   EXPECT_EQ(line.client.connect_timeout, absl::Milliseconds(250));

@@ -90,7 +90,7 @@ TEST_F(WatchCallTest, ARepeatedErrorIsPrintedOnceAndThePausesGrow) {
                                    kSecond, kSecond));
 }
 
-TEST_F(WatchCallTest, PausesGrowToAMinuteOrTheConfiguredPause) {
+TEST_F(WatchCallTest, PausesGrowToAMinuteUnlessTheConfiguredPauseIsLonger) {
   answers_.assign(20, absl::UnavailableError("gone"));
   EXPECT_EQ(Watch(Before::kNothing), kOk);
   EXPECT_EQ(pauses_.back(), absl::Minutes(1));

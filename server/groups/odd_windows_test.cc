@@ -67,7 +67,7 @@ class OddWindowsTest : public StrictDiskTest {
   std::optional<int> looks_;
 };
 
-TEST_F(OddWindowsTest, SetDiskStateWaitsForVolumesThatVanishAfterTheFlagIsCleared) {
+TEST_F(OddWindowsTest, SetDiskStateWaitsForVolumesThatVanishAfterReadOnlyIsCleared) {
   const std::string volume = ReadOnlyVolume();
   GoAfterOneLook();
   ASSERT_TRUE(SetOnline(1, true).ok());
@@ -76,7 +76,7 @@ TEST_F(OddWindowsTest, SetDiskStateWaitsForVolumesThatVanishAfterTheFlagIsCleare
   EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
-TEST_F(OddWindowsTest, StageVolumeWaitsForVolumesThatVanishAfterTheFlagIsCleared) {
+TEST_F(OddWindowsTest, StageVolumeWaitsForVolumesThatVanishAfterReadOnlyIsCleared) {
   const std::string volume = ReadOnlyVolume();
   GoAfterOneLook();
   const auto staged =
@@ -87,7 +87,7 @@ TEST_F(OddWindowsTest, StageVolumeWaitsForVolumesThatVanishAfterTheFlagIsCleared
   EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
-TEST_F(OddWindowsTest, SetDiskStateWaitsForVolumesThatVanishDuringTheChange) {
+TEST_F(OddWindowsTest, SetDiskStateWaitsUntilVolumesThatVanishedHaveReturned) {
   const std::string volume = ReadOnlyVolume();
   Behave([](Behaviour& behaviour) { behaviour.clearing_read_only_remounts = true; });
   ASSERT_TRUE(SetOnline(1, true).ok());

@@ -96,7 +96,7 @@ TEST_F(OpenedMachineTest, AThreadClosesAMachineWhoseSharedListingDoesNotEnd) {
 }
 
 // The system may start no more threads when the process ends.
-TEST_F(OpenedMachineTest, WithoutAThreadTheMachineStaysOpen) {
+TEST_F(OpenedMachineTest, ADestroyedMachineStaysOpenIfNoThreadCanStart) {
 #if defined(__SANITIZE_ADDRESS__)
   const __lsan::ScopedDisabler stays_open;
 #elif defined(__SANITIZE_THREAD__)

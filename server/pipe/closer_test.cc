@@ -182,7 +182,7 @@ TEST_F(CloserTest, WithoutThreadsPipesAreDisconnectedWithoutAFlush) {
 }
 
 // Clients that do not read are still disconnected at the deadline.
-TEST_F(CloserTest, WithoutThreadsForFlushesPipesAreDisconnectedAtTheDeadline) {
+TEST_F(CloserTest, PipesAreDisconnectedAtTheDeadlineWithoutThreadsForFlushes) {
   int left = 1;
   Closer closer(calls_, kShort, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
     if (left-- <= 0) return absl::ResourceExhaustedError("no threads");

@@ -28,7 +28,7 @@ void CheckServer(const SmbServer& server, const std::string& at, Problems* probl
   const auto share_of = [&](absl::string_view share) {
     return UncPath::Parse("name", absl::StrCat("\\\\", server.name, "\\", share));
   };
-  // Neither name may contain a separator.
+  // Neither the server's name nor a share's name may contain a separator.
   const auto is_one = [](const absl::StatusOr<UncPath>& path) {
     return path.ok() && path->components().empty();
   };

@@ -77,7 +77,7 @@ std::string Attempt::MakeSureDiskIsFree() {
   }
   Expect(volumes == 0, "volumes on the disk: ", volumes,
          "; --disk-is-mine permits overwriting one");
-  // Volumes of a disk that has just come online may appear later, but its partitions do not.
+  // Volumes may appear some time after a disk comes online; its partitions are there at once.
   for (int partition = 1; partition <= kPartitions && ok(); ++partition) {
     const absl::Status absent =
         Try("volume.ListVolumesOnDisk",

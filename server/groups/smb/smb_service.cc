@@ -61,7 +61,7 @@ class SmbService final : public Service {
                                                   const std::optional<ConfinedPath>& local) {
     const std::string share = remote.Share();
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context, share));
-    // As in the Go release, a missing folder at the path is only logged.
+    // As in the Go release, a missing folder is no error: FindMapping() and Map() only log it.
     host::SmbAccess access;
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           FindMapping(deps_, context, remote, credentials, &access));

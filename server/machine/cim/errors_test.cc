@@ -125,7 +125,7 @@ TEST(HresultStatusTest, UnknownHresultsAreInternalErrors) {
             "what: iSCSI error (0xEFFF0055, see iscsierr.h)");
 }
 
-TEST(HresultStatusTest, HresultOfReadsPrefixedErrorsAndIsEmptyWithoutAnHresult) {
+TEST(HresultStatusTest, PrefixedErrorsKeepTheirHresultAndOtherErrorsHaveNone) {
   EXPECT_EQ(HresultOf(Prefixed("outer", HresultStatus(hresult::kNotFound, "inner"))),
             hresult::kNotFound);
   EXPECT_EQ(HresultOf(absl::OkStatus()), std::nullopt);
